@@ -8,7 +8,7 @@ package final class ClientFile {
     private let columns: RegisteredColumns
     /// By the server's table, after which of the rows that could not be written the next ones are tried; `nil` to begin with the first.
     var lastTried: [String: ParkedRows.Position] = [:]
-    /// What is not tried again, since a trigger of the app rolls back the transaction: no more than rows wait in the file.
+    /// What triggers of the app have refused, and is not tried again: after an answer, of rows alone that wait in the file.
     package internal(set) var refusals = Refusals()
     /// The schema of the server as it was read last.
     var serverSchema: CachedSchema?

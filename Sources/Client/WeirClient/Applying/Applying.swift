@@ -277,6 +277,10 @@ package struct Applying {
             try keep(sent.key, of: table.number, outcome, sent.position, change, completion, (writer, sent))
             if let known { try restore(sent, to: known, writer) }
             if let row = outcome.row(of: sent.position) { try write(row, try WriteState(file)) }
+            // The next row under its integer is another one.
+            if known?.isDeleted == true, try writer.spellings(ofRow: sent.key) == nil {
+                try RowOwners.forget(sent.key, ofTable: table.number, in: database)
+            }
         }
     }
 

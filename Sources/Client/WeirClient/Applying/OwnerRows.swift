@@ -159,7 +159,9 @@ struct OwnerRows {
             try applying.refusable(Refusals.Step(version: row, isRemoval: true)) {
                 _ = try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
             }
-            return true
+            // The trigger may ignore the deletion.
+            let rest = "SELECT 1 FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))"
+            return try database.value(rest, [key]) == nil
         } catch is RowWriter.Unwritable {
             return false
         }

@@ -1,8 +1,7 @@
 /// What triggers of the app refuse in a way that ends the transaction, as RAISE(ROLLBACK) does, so that it is not tried again.
 ///
 /// What was written before in the transaction is lost then, and with it what turns capturing off: the answer is applied again without the
-/// row. Another refusal leaves the transaction as it was, and need not be known, but of a row that does not come back to its table from an
-/// exchange of unique values.
+/// row. A refusal that leaves the transaction open is not recorded, except that a row could not be put back after an exchange of unique values.
 package struct Refusals {
     /// One version of an owner's row.
     struct Version: Hashable {

@@ -120,6 +120,27 @@ extension OwnerTests {
         #expect(try await device.weir.pendingRows() == 0)
     }
 
+    @Test func aNewRowIsTheAccountsAfterTheServerHasRefusedAnOwnersDeletedRow() async throws {
+        let server = ContractServer(["item": ["title": "text"]])
+        server.state.withLock { ($0.links, $0.policy, $0.refusedText) = (["xyz"], "checkBase", "edited") }
+        server.write("item", "other", ["title": "theirs"], owner: "xyz")
+        let device = try await Device("CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT)")
+        let network = sharingAnID(server, "7")
+        try await device.attach(network)
+        try await device.weir.sync()
+        try device.run("UPDATE item SET title = 'edited'")
+        server.write("item", "other", nil, owner: "xyz")
+        try await device.weir.sync()
+        let edit = try #require(try await device.weir.keptEdits().first)
+        try await device.weir.resolve(edit, .keepLocal)
+        try await device.weir.sync()
+        #expect(try await device.weir.keptEdits().map(\.code) == ["value_too_large"])
+        #expect(try device.rows("SELECT title FROM item").isEmpty)
+        try device.run("INSERT INTO item VALUES (7, 'mine')")
+        try await device.weir.sync()
+        #expect(owners(server) == ["item other": "xyz", "item 7": "abc"])
+    }
+
     /// Another device has edited the deleted row meanwhile.
     @Test func aNewRowStaysTheAccountsWhenALaterVersionOfTheOwnersDeletedRowComes() async throws {
         let (server, device) = try await withDeletedRow(.write)

@@ -10,7 +10,8 @@ import WeirClient
     private static func trigger(
         _ event: String, _ condition: String, _ way: String, _ time: String = "BEFORE"
     ) -> String {
-        "CREATE TRIGGER guard \(time) \(event) ON item WHEN \(condition) BEGIN SELECT RAISE(\(way), 'no'); END"
+        let raise = way == "IGNORE" ? "RAISE(IGNORE)" : "RAISE(\(way), 'no')"
+        return "CREATE TRIGGER guard \(time) \(event) ON item WHEN \(condition) BEGIN SELECT \(raise); END"
     }
 
     /// A device that has synced the rows `a` and `b`.
@@ -99,7 +100,7 @@ import WeirClient
             device, server, Self.trigger("DELETE", "OLD.id = 'a'", way), ["a late n"], [], kept: ["conflict"])
     }
 
-    @Test(arguments: ways) func theRemovalOfARowWithThoseOfItsOwner(way: String) async throws {
+    @Test(arguments: ways + ["IGNORE"]) func theRemovalOfARowWithThoseOfItsOwner(way: String) async throws {
         let server = ContractServer(Device.tables)
         server.state.withLock { $0.links = ["xyz"] }
         for id in ["a", "b", "c"] { server.write("item", id, ["title": id], owner: "xyz") }
