@@ -18,9 +18,9 @@ struct TaskLists {
         let weir = try await Weir.open(file, tables: ["list", "item"])
         var options = SyncOptions()
         options.installMarker = marker
-        let found = try await weir.attach(account, server: serverURL, options: options) { try await auth.token() }
+        try await weir.attach(account, server: serverURL, options: options) { try await auth.token() }
         try await weir.start()
-        if found == .usedRemote { try await weir.firstSync() }
+        try await weir.firstSync()
         return TaskLists(weir: weir)
     }
 
