@@ -1,7 +1,7 @@
 /// Takes back what the app has written and the server has not received.
 struct Discarding {
     let writer: RowWriter
-    /// Whether the file is attached to an account, which has adopted the rows that were there before.
+    /// Whether the file is attached to an account, with which rows that the server does not have are pending, also those that stay.
     let isAttached: Bool
 
     private var table: CapturedTable { writer.table }
@@ -76,15 +76,12 @@ struct Discarding {
             key: key, image: others + first, isEdited: edit != nil, exists: edit == nil || exists, isLocal: isLocal)
     }
 
-    /// Whether a row that the server does not have was there before its edit, which is not its insertion then: the app had it before Weir.
+    /// Whether a row that the server does not have was there before its edit: the app had it before Weir, or the server has refused it.
     ///
-    /// Of a row that was replaced, or deleted and inserted again, the edit does not say whether that was so or another insertion came
-    /// before. It is taken for a new one once the file is attached, when rows that were there before are adopted.
+    /// Where an earlier version has recorded the edit, one that has an insertion counts as that of a new row.
     private func wasThere(_ key: SQLValue) throws -> Bool {
-        let isReplaced =
-            isAttached ? "0" : "v0 = -1 AND EXISTS (SELECT 1 FROM \(table.quotedName) WHERE \(RowWriter.isKey(table)))"
-        return try database.value(
-            "SELECT 1 FROM \(table.edit) WHERE id = ?1 AND (m0 <> -1 OR \(isReplaced))", [key]) != nil
+        try database.value(
+            "SELECT 1 FROM \(table.edit) WHERE id = ?1 AND coalesce(was_there, m0 <> -1)", [key]) != nil
     }
 }
 

@@ -48,8 +48,8 @@ struct HeldColumns {
             // The value before is that before both, as with a batch that is pending again. A row that is gone has nothing to send.
             try database.run(
                 """
-                INSERT INTO \(table.edit) (id, at, \(names), \(column.side))
-                SELECT e.id, e.at, \(mask), \(mask), e.before FROM weir_held AS e
+                INSERT INTO \(table.edit) (id, at, was_there, \(names), \(column.side))
+                SELECT e.id, e.at, 1, \(mask), \(mask), e.before FROM weir_held AS e
                 JOIN \(table.quotedName) AS t ON \(PendingRow.join(table))
                 WHERE e.tbl = \(table.number) AND e.col = \(column.number) AND e.id <= ?1
                 ON CONFLICT (id) DO UPDATE SET m\(column.word) = m\(column.word) | \(column.bit),

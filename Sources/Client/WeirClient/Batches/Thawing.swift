@@ -24,7 +24,7 @@ struct Thawing {
             """
             INSERT INTO \(edit) (id, \(folded)) SELECT id, \(folded) FROM \(sent) WHERE \(condition)
             ON CONFLICT (id) DO UPDATE SET
-            \((["base", "was_sent", "seen"].map { "\($0) = coalesce(excluded.\($0), \(edit).\($0))" } + unions + values)
+            \((["base", "was_sent", "seen", "was_there"].map { "\($0) = coalesce(excluded.\($0), \(edit).\($0))" } + unions + values)
                 .joined(separator: ", "))
             """, key.map { [$0] } ?? [])
         try database.run("DELETE FROM \(sent) WHERE \(condition)", key.map { [$0] } ?? [])

@@ -51,15 +51,15 @@ package struct CapturedTable {
     /// The edits in the batch that is being sent.
     package var sent: String { Self.sent(number) }
     /// The columns of edits besides the key: time, base, whether it was in a batch whose outcome is not known,
-    /// the values that the app has seen where others were pulled since (JSON), masks and values before,
-    /// also of columns that are gone.
+    /// the values that the app has seen where others were pulled since (JSON), whether the row was there before it,
+    /// masks and values before, also of columns that are gone.
     var folded: String { Self.folded(columns: columnNumbers) }
 
     static func folded(columns count: Int) -> String {
         let words = 0..<words(forColumns: count)
         let masks = words.map { "m\($0)" } + words.map { "v\($0)" }
         let values = count == 0 ? [] : (1...count).map { "c\($0)" }
-        return (["at", "base", "was_sent", "seen"] + masks + values).joined(separator: ", ")
+        return (["at", "base", "was_sent", "seen", "was_there"] + masks + values).joined(separator: ", ")
     }
 
     /// Whether a row has an edit that is pending or being sent.

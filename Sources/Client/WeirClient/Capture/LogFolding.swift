@@ -44,7 +44,7 @@ struct LogFolding {
     private var upsert: String {
         let words = 0..<table.words
         let columns =
-            ["id", "at"] + words.map { "m\($0)" } + words.map { "v\($0)" } + table.columns.map(\.side)
+            ["id", "at", "was_there"] + words.map { "m\($0)" } + words.map { "v\($0)" } + table.columns.map(\.side)
         // An inserted row is sent with every column (-1), and has no values before. A deleted or replaced one has all.
         let masks = words.map { word in
             "CASE kind WHEN \(LogKind.update.rawValue) THEN m\(word) "
@@ -58,14 +58,18 @@ struct LogFolding {
         let values = table.columns.map {
             "\($0.side) = CASE WHEN \(Self.isKnown(edit, $0)) THEN \(edit).\($0.side) ELSE excluded.\($0.side) END"
         }
+        let wasThere = "kind <> \(LogKind.insert.rawValue)"
+        // An insertion that follows updates alone is that of a row that a trigger of the app has changed before it was recorded.
+        let isInsertion = "excluded.m0 = -1 AND \(edit).m0 <> -1 AND \(edit).v0 <> -1"
         let unions =
             words.map { "m\($0) = \(edit).m\($0) | excluded.m\($0)" }
             + words.map { "v\($0) = \(edit).v\($0) | excluded.v\($0)" }
         return """
             INSERT INTO \(edit) (\(columns.joined(separator: ", ")))
-            SELECT \((["id", "at"] + masks + known + table.columns.map(\.side)).joined(separator: ", "))
+            SELECT \((["id", "at", wasThere] + masks + known + table.columns.map(\.side)).joined(separator: ", "))
             FROM \(table.log) WHERE seq <= ?1 AND id IS NOT NULL ORDER BY seq
-            ON CONFLICT (id) DO UPDATE SET \((["at = \(time)"] + unions + values).joined(separator: ", "))
+            ON CONFLICT (id) DO UPDATE SET was_there = CASE WHEN \(isInsertion) THEN 0 ELSE \(edit).was_there END,
+            \((["at = \(time)"] + unions + values).joined(separator: ", "))
             """
     }
 

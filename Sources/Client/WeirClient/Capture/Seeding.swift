@@ -1,4 +1,4 @@
-/// Adopts rows that were in a table before its changes were captured: each becomes an insertion to be sent.
+/// Adopts rows that were in a table before its changes were captured: each becomes an insertion to be sent, of a row that was there.
 struct Seeding {
     let table: CapturedTable
 
@@ -39,21 +39,23 @@ struct Seeding {
         }
         let adopted = try database.run(
             """
-            INSERT INTO \(table.edit) (id, at, m0, v0)
-            SELECT \(key), julianday('now'), -1, 0 FROM \(name) AS t
+            INSERT INTO \(table.edit) (id, at, was_there, m0, v0)
+            SELECT \(key), julianday('now'), 1, -1, 0 FROM \(name) AS t
             WHERE \(range) AND \(key) <= ?\(bound.count + 1)
             AND \(Self.isUnknown(in: table))
-            ON CONFLICT (id) DO UPDATE SET at = excluded.at, m0 = excluded.m0, v0 = excluded.v0
+            ON CONFLICT (id) DO UPDATE SET at = excluded.at, was_there = 1, m0 = excluded.m0, v0 = excluded.v0
             """, bound + [end])
         last = end
         return adopted
     }
 
-    /// Adopts one row, as part of the open transaction, unless it waits for a decision, since the server has refused it before.
+    /// Adopts one row, as part of the open transaction.
+    ///
+    /// A row that the server has refused, and that waits for a decision, is not adopted.
     func adopt(_ key: SQLValue, in database: Database) throws {
         try database.run(
             """
-            INSERT INTO \(table.edit) (id, at, m0, v0) SELECT t.\(table.quotedKey), julianday('now'), -1, 0
+            INSERT INTO \(table.edit) (id, at, was_there, m0, v0) SELECT t.\(table.quotedKey), julianday('now'), 1, -1, 0
             FROM \(table.quotedName) AS t WHERE \(RowWriter.isKey(table)) AND \(Self.isUnknown(in: table))
             AND NOT EXISTS (SELECT 1 FROM weir_aside WHERE tbl = \(table.number) AND id = ?1 AND resolution IS NULL)
             """, [key])

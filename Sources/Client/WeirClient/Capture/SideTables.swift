@@ -59,6 +59,19 @@ enum SideTables {
         }
         let found = try database.integer("SELECT value FROM weir_meta WHERE key = 'format'") ?? 0
         if found > format { throw WeirError.newerFormat(found: found, supported: format) }
+        try complete(in: database)
+    }
+
+    /// Adds the column that tables of edits of an earlier version lack.
+    private static func complete(in database: Database) throws {
+        let incomplete = try database.map(
+            """
+            SELECT name FROM sqlite_schema AS s
+            WHERE type = 'table' AND (name GLOB 'weir_edit_[0-9]*' OR name GLOB 'weir_sent_[0-9]*')
+            AND NOT EXISTS (SELECT 1 FROM pragma_table_info(s.name) WHERE name = 'was_there')
+            """
+        ) { $0.string(at: 0) }
+        for side in incomplete { try database.execute("ALTER TABLE \(side) ADD COLUMN was_there") }
     }
 
     /// Creates the side tables of a table.
@@ -70,7 +83,7 @@ enum SideTables {
         let values = columns == 0 ? [] : (1...columns).map { "c\($0)" }
         // The type of the key, so that comparisons with it can use the side tables' indexes.
         let id = "id \(table.definition.key.affinity.declaredType)"
-        let folded = (["at", "base", "was_sent", "seen"] + masks + known + values).joined(separator: ", ")
+        let folded = (["at", "base", "was_sent", "seen", "was_there"] + masks + known + values).joined(separator: ", ")
         // Integers are written in their order, mostly: one tree is less to write. Versions of rows with random keys are kept in the order in
         // which they come, beside an index.
         let order = table.definition.keyKind == .integer ? " WITHOUT ROWID" : ""
