@@ -178,11 +178,9 @@ struct OrphanRows {
         let version = applying.version(orphan.timeStamp, of: key, orphan.owner, writer)
         do {
             try applying.refusable(Refusals.Step(version: version, isRemoval: true)) { try writer.deleteRow(key) }
-            return true
-        } catch is RowWriter.Unwritable {
-            // RAISE(FAIL) after the deletion leaves it as it is.
-            return try writer.row(key) == nil
-        }
+        } catch is RowWriter.Unwritable {}
+        // RAISE(IGNORE) before the deletion is no error, and RAISE(FAIL) after it leaves the row deleted.
+        return try writer.row(key) == nil
     }
 
     /// The row as the server sends it; `nil` if it has values that the server does not have.

@@ -200,9 +200,8 @@ import WeirClient
         try await expectExchange(device, server, ["a2", "b1", "c3", "d4"], parked: ["c", "d"])
     }
 
-    @Test(arguments: ways, ["BEFORE", "AFTER"]) func aRowWithoutItsParentThatIsNotLetGoStays(
-        way: String, time: String
-    ) async throws {
+    @Test(arguments: ways + ["IGNORE"], ["BEFORE", "AFTER"])
+    func aRowWithoutItsParentThatIsNotLetGoStays(way: String, time: String) async throws {
         let server = ContractServer(["list": ["name": "text"], "item": ["list": "text"]])
         let device = try await Device(
             """
@@ -218,10 +217,15 @@ import WeirClient
         try device.run(Self.trigger("DELETE", "OLD.id = 'a'", way, time))
         server.state.withLock { $0.requestsLeft = 50 }
         try await device.weir.sync()
-        // FAIL leaves what was done before it.
-        let isGone = way == "FAIL" && time == "AFTER"
+        // These leave what was done before them.
+        let isGone = ["FAIL", "IGNORE"].contains(way) && time == "AFTER"
         #expect(try device.rows("SELECT id || list FROM item") == (isGone ? [] : ["al"]))
         #expect(try await device.weir.parkedRows().map(\.id).sorted() == (isGone ? ["a", "b"] : ["b"]))
         #expect(try await device.weir.pendingRows() == 0)
+        // One that stays is changed as before.
+        if isGone { return }
+        server.write("item", "a", ["list": "m"])
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT id || list FROM item") == ["am"])
     }
 }
