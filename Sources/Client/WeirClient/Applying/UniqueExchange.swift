@@ -28,7 +28,12 @@ struct UniqueExchange {
                 return try ServerRow(&reader)
             }
             // What is tried leaves no trace: the app's triggers see those rows only that are exchanged.
-            let rows = try trying { try possible(waiting) }
+            var (rows, refusals) = ([ServerRow](), 0)
+            repeat {
+                refusals = applying.file.refusals.count
+                rows = try trying { try possible(waiting) }
+                // One that does not come back takes no part the next time.
+            } while applying.file.refusals.count > refusals
             // One alone has been tried.
             guard rows.count > 1 else { return false }
             try database.run("SAVEPOINT weir_exchange")
@@ -58,7 +63,8 @@ struct UniqueExchange {
         return result
     }
 
-    /// Those of the rows that can be exchanged, each of which is written and put back once at most.
+    /// Those of the rows that can be exchanged, each of which is written and put back once at most; none if one does not come back, which
+    /// is known from then on.
     private func possible(_ rows: [ServerRow]) throws -> [ServerRow] {
         var exchanged: [SQLValue: (row: ServerRow, removed: RemovedRow, isWritten: Bool)] = [:]
         for row in rows {
