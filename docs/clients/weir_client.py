@@ -145,7 +145,7 @@ class Client(File):
         for e, result in zip(sent, results):
             status, code, row = result["status"], result.get("code", "conflict"), self._row(e.key)
             if code == "batch_rows_too_large":  # it was not looked at
-                self.db.execute(f"UPDATE edit SET sent = 0 WHERE {KEY}", e.key)
+                self._unsend(e)
                 continue
             self._drop(e)
             if status not in ("applied", "deleted"):
@@ -193,7 +193,10 @@ class Client(File):
 
     def _thaw(self):
         """The batch has no outcome and never will: all is pulled before its edits are sent, under another number."""
-        self.db.execute("UPDATE edit SET sent = 0, unsure = unsure OR vals IS NULL WHERE sent")
+        self.db.execute("UPDATE edit SET unsure = 1 WHERE sent AND vals IS NULL")
+        for e in self._edits():
+            if e.sent:
+                self._unsend(e)
         self._set(batch=None, mustDrain=True)
 
     def _forget(self, owner):

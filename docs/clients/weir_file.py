@@ -106,6 +106,15 @@ class File:
     def _drop(self, e):
         self.db.execute(f"DELETE FROM edit WHERE {KEY} AND sent = ?", [*e.key, e.sent])
 
+    def _unsend(self, e):
+        """Makes an edit of the batch pending, beneath those made since: these become one first, since a deletion among them is not of it."""
+        for newer in self._edits(e.key):
+            if not newer.sent:
+                self.db.execute(f"DELETE FROM edit WHERE {KEY} AND NOT sent AND seq > ?", [*e.key, newer.seq])
+                self.db.execute("UPDATE edit SET vals = ?, at = ?, unsure = ? WHERE seq = ?",
+                                [to_json(newer.vals), newer.at, newer.unsure, newer.seq])
+        self.db.execute(f"UPDATE edit SET sent = 0 WHERE {KEY}", e.key)
+
     def _keep_aside(self, e, code, message=None, row=None):
         edit = change(e) | {"code": code, "message": message, "row": row}
         self.db.execute("INSERT INTO aside (edit) VALUES (?)", [to_json(edit)])
