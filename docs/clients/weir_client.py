@@ -4,7 +4,7 @@
 weir_file.py has what it keeps and what the app calls without a network, weir_http.py has the requests.
 """
 import json, sqlite3, sys, urllib.parse
-from weir_file import ABSENT, KEY, File, change, to_json, visible
+from weir_file import ABSENT, KEY, File, OtherLayout, change, to_json, visible
 from weir_http import SyncError, http_transport, request
 
 ANSWER = {"syncId", "epoch", "schemaVersion", "owners", "changes", "knowledge", "hasMore", "revoked", "resync"}
@@ -229,12 +229,14 @@ class Client(File):
 def main(path, server, caller, command, *arguments):
     """weir_client.py FILE SERVER SYNCID COMMAND: sync, put TABLE ID VALUES, delete TABLE ID, rows TABLE, pending,
     aside, resend NUMBER, discard NUMBER"""
-    client = Client(path, server, lambda: {"X-Sync-Id": urllib.parse.quote(caller, safe="")})
     if command not in ("sync", "put", "delete", "rows", "pending", "aside", "resend", "discard"):
         sys.exit(main.__doc__)
     arguments = [json.loads(a) if i == 2 else a for i, a in enumerate(arguments)]
     try:
+        client = Client(path, server, lambda: {"X-Sync-Id": urllib.parse.quote(caller, safe="")})
         result = getattr(client, command)(*arguments)
+    except OtherLayout as error:
+        sys.exit(str(error))
     except SyncError as error:
         sys.exit(f"{error} (status {error.status}, code {error.code}, retry after {error.retry_after})")
     if result is not None:

@@ -1,8 +1,10 @@
 """What a device of Weir keeps, in one SQLite file, and what its app does there without a network."""
 import contextlib, datetime, json, sqlite3, types, uuid
 
-TABLES = """
+LAYOUT = 1  # of the tables, in PRAGMA user_version: another number for other tables
+TABLES = f"""
 PRAGMA journal_mode = WAL;
+BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB);
 CREATE TABLE IF NOT EXISTS row (  -- the server's rows as last received; owner is '' for the account itself
     owner TEXT, tbl TEXT, id TEXT, ts INTEGER, deleted INTEGER, vals BLOB, PRIMARY KEY (owner, tbl, id));
@@ -15,6 +17,8 @@ CREATE TABLE IF NOT EXISTS edit (  -- in the order in which they were made
     unsure INTEGER);  -- a deletion that was in a batch which has no outcome and never will
 CREATE INDEX IF NOT EXISTS edit_of_row ON edit (owner, tbl, id);
 CREATE TABLE IF NOT EXISTS aside (number INTEGER PRIMARY KEY AUTOINCREMENT, edit BLOB);
+PRAGMA user_version = {LAYOUT};
+COMMIT;
 """
 KEY = "(owner, tbl, id) = (?, ?, ?)"
 
@@ -34,15 +38,23 @@ class Record(types.SimpleNamespace):
 ABSENT = types.SimpleNamespace(ts=0, deleted=True, vals={})  # a row of which the server has sent nothing
 
 
+class OtherLayout(Exception):
+    """The file has the tables of another version of this client, or of another program; it is unchanged."""
+
+
 class File:
-    """One process at a time may sync it; any may do the rest."""
+    """One process at a time may sync it; any may do the rest. Raises OtherLayout if it is not one of this client."""
 
     def __init__(self, path, new_id=lambda: str(uuid.uuid4())):
         self.new_id = new_id
         self.now = lambda: datetime.datetime.now(datetime.timezone.utc).isoformat()
         self.db = sqlite3.connect(path, timeout=30, isolation_level=None)
         self.db.row_factory = Record
-        self.db.executescript(TABLES)
+        if not self._all("SELECT * FROM sqlite_master"):
+            self.db.executescript(TABLES)
+        [found] = self._all("PRAGMA user_version")
+        if found.user_version != LAYOUT:
+            raise OtherLayout(f"{path} has tables of layout {found.user_version}, and this client those of layout {LAYOUT}")
         with self._transaction():
             if not self._get("knowledgeId"):
                 self._set(knowledgeId=self.new_id(), lastBatch=0, knowledge=[])

@@ -136,6 +136,31 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
+    @Test func aFileWithOtherTablesIsRefusedAndUnchanged() async throws {
+        let made = try await CommandRun.tool(
+            [
+                "python3", "-c",
+                """
+                import sqlite3
+                sqlite3.connect("phone.sqlite").executescript(\"""
+                CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT);
+                CREATE TABLE edit (seq INTEGER PRIMARY KEY, sent INTEGER, owner TEXT, tbl TEXT, id TEXT, deleted INTEGER,
+                    vals TEXT, base INTEGER, at TEXT, UNIQUE (owner, tbl, id, sent));
+                INSERT INTO edit VALUES (1, 0, '', 'person', 'p1', 0, '{"name": "Ada"}', NULL, '2026-01-02T03:04:05Z');
+                \""")
+                """,
+            ], in: folder)
+        #expect(made.code == 0, "\(made.errors)")
+        let file = URL(filePath: folder.path + "/phone.sqlite")
+        let before = try Data(contentsOf: file)
+        for command in [["pending"], ["put", "person", "p2", #"{"name": "Grace"}"#], ["sync"]] {
+            let run = try await python("weir_client.py", ["phone.sqlite", "http://127.0.0.1:1", "ada"] + command)
+            #expect(run.code == 1)
+            #expect(run.errors == "phone.sqlite has tables of layout 0, and this client those of layout 1\n")
+        }
+        #expect(try Data(contentsOf: file) == before)
+    }
+
     /// Runs a script that imports the client.
     private func script(_ script: String, _ weir: WeirProcess, _ arguments: String...) async throws {
         let path = try folder.write(Self.imports + script, to: "script.py")
