@@ -3,7 +3,8 @@ import Foundation
 /// What becomes of the app's rows when a file is detached from its account.
 public enum DetachedRows: Int64, Sendable {
     /// They are removed from the synced tables, and the account's from tables that were synced before, as for the next user of the device; the
-    /// account has them at the server.
+    /// account has them at the server. Rows whose deletion a trigger of the app ignores stay, and those of synced tables are adopted by the next
+    /// account.
     case remove = 1
     /// The account's own stay, as rows of no account: the next account that the file is attached to adopts them. If it is the same one, those
     /// that were deleted elsewhere meanwhile are created again. Rows of linked owners are removed, as they are not the account's to keep.
@@ -100,12 +101,7 @@ package struct Detaching {
             for table in file.tables {
                 // SQLite permits NULL in keys that are not declared NOT NULL.
                 try database.run("DELETE FROM \(table.quotedName) WHERE \(table.quotedKey) IS NULL")
-                let removed = try database.run(
-                    """
-                    DELETE FROM \(table.quotedName) WHERE \(table.quotedKey) IN
-                    (SELECT \(table.quotedKey) FROM \(table.quotedName) LIMIT \(Self.slice))
-                    """)
-                if removed > 0 { return true }
+                if try !removeNextRows(of: table).isEmpty { return true }
             }
             return try removeNextRowsOfOthers()
         }
@@ -118,27 +114,17 @@ package struct Detaching {
         for owner in try record.owners { try owners.recordInherited(from: owner.syncID, among: file.tables) }
         let account = SQLValue.text(try record.account?.syncID ?? "")
         for case (let number, let table?) in try CapturedTable.registered(in: database) {
-            var last: SQLValue?
-            repeat {
-                let keys = try database.map(
-                    """
-                    SELECT \(table.quotedKey) FROM \(table.quotedName) WHERE \(table.quotedKey) IN
-                    (SELECT id FROM \(table.state) WHERE owner <> ?1 AND NOT deleted
+            let keys = try removeNextRows(
+                of: table,
+                where: """
+                    \(table.quotedKey) IN (SELECT id FROM \(table.state) WHERE owner <> ?1 AND NOT deleted
                     UNION ALL SELECT id FROM weir_owner WHERE tbl = \(number) AND sync_id <> ?1)
-                    \(last == nil ? "" : "AND \(table.quotedKey) > ?2") ORDER BY \(table.quotedKey) LIMIT \(Self.slice)
-                    """, [account] + (last.map { [$0] } ?? [])
-                ) { $0.value(at: 0) }
-                var removed = 0
-                for key in keys {
-                    let isKey = RowWriter.isKey(table)
-                    if try database.run("DELETE FROM \(table.quotedName) WHERE \(isKey)", [key]) == 0 { continue }
-                    removed += 1
-                    if file.isParent(table) { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
-                }
-                if removed > 0 { return true }
-                // A trigger of the app may have kept all of these.
-                last = keys.last
-            } while last != nil
+                    """, [account])
+            if keys.isEmpty { continue }
+            if file.isParent(table) {
+                for key in keys { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
+            }
+            return true
         }
         return false
     }
@@ -148,15 +134,36 @@ package struct Detaching {
         for case (let number, let table?) in try CapturedTable.registered(in: database)
         where !file.tables.contains(where: { $0.number == number }) {
             let known = [table.state, table.edit, table.sent, table.log].map { "SELECT id FROM \($0)" }
-            let removed = try database.run(
-                """
-                DELETE FROM \(table.quotedName) WHERE \(table.quotedKey) IN
-                (SELECT \(table.quotedKey) FROM \(table.quotedName)
-                WHERE \(table.quotedKey) IN (\(known.joined(separator: " UNION ALL "))) LIMIT \(Self.slice))
-                """)
-            if removed > 0 { return true }
+            let isKnown = "\(table.quotedKey) IN (\(known.joined(separator: " UNION ALL ")))"
+            if try !removeNextRows(of: table, where: isKnown).isEmpty { return true }
         }
         return false
+    }
+
+    /// Removes the next rows of a table that have a key, in the order of their keys.
+    ///
+    /// - Parameters:
+    ///   - condition: which of them.
+    ///   - values: the parameters of the condition.
+    /// - Returns: the keys of those that were removed; none if there are no others than those that triggers of the app keep.
+    private func removeNextRows(
+        of table: CapturedTable, where condition: String = "TRUE", _ values: [SQLValue] = []
+    ) throws -> [SQLValue] {
+        let key = table.quotedKey
+        let deletion = try database.statement("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))")
+        var last: SQLValue?
+        while true {
+            let keys = try database.map(
+                """
+                SELECT \(key) FROM \(table.quotedName) WHERE \(key) IS NOT NULL AND \(condition)
+                \(last == nil ? "" : "AND \(key) > ?\(values.count + 1)") ORDER BY \(key) LIMIT \(Self.slice)
+                """, values + (last.map { [$0] } ?? [])
+            ) { $0.value(at: 0) }
+            let removed = try keys.filter { try deletion.run([$0]) > 0 }
+            // A trigger of the app may have kept all of these.
+            guard removed.isEmpty, let greatest = keys.last else { return removed }
+            last = greatest
+        }
     }
 
     /// Forgets the account, in one transaction.

@@ -283,4 +283,29 @@ import WeirClient
         #expect(try device.rows("SELECT count(*) FROM item") == ["2400"])
         file.database.close()
     }
+
+    /// Also of a table that is no longer listed.
+    @Test(arguments: [true, false])
+    func rowsWhoseDeletionATriggerIgnoresStayAndTheOthersAreRemoved(isListed: Bool) async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.pageRows = 10_000 }
+        for number in 0..<2500 { server.write("item", "\(1000 + number)", ["title": "T"]) }
+        let device = try await Device(
+            """
+            \(Device.schema); CREATE TABLE tag (id TEXT PRIMARY KEY);
+            CREATE TRIGGER keep BEFORE DELETE ON item WHEN OLD.id < '3400' BEGIN SELECT RAISE(IGNORE); END
+            """)
+        try await device.attach(server)
+        try await device.weir.sync()
+        await device.weir.close()
+        let file = try ClientFile(path: device.folder.file(), tables: [isListed ? "item" : "tag"])
+        let detaching = Detaching(file: file, rows: .remove, discardsUnsent: false)
+        try detaching.begin()
+        #expect(try detaching.removeNextRows())
+        #expect(try device.rows("SELECT count(*) FROM item") == ["2400"])
+        #expect(try !detaching.removeNextRows())
+        try detaching.end()
+        #expect(try device.rows("SELECT count(*) FROM item") == ["2400"])
+        file.database.close()
+    }
 }
