@@ -196,6 +196,39 @@ import WeirClient
         await weir.close()
     }
 
+    /// Whether the statement that fails changes nothing, or what it has changed until then remains.
+    @Test(arguments: ["ABORT", "FAIL"]) func aValueThatATriggerRefusesWithoutARollbackIsTriedOnce(
+        way: String
+    ) async throws {
+        let server = ContractServer(Self.tables)
+        server.state.withLock { $0.pageRows = 1000 }
+        for id in 0..<100 { server.write("item", "r\(id)", ["title": "T"]) }
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        await device.weir.close()
+        for id in 0..<100 { server.write("item", "r\(id)", ["state": id % 2 == 1 ? "refused" : "of the other"]) }
+        let tried = StatementCount(path: device.folder.file(), of: "UPDATE OR IGNORE")
+        let weir = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
+            try device.run("ALTER TABLE item ADD COLUMN state TEXT; UPDATE item SET state = 'filled'")
+        }
+        try device.run(
+            """
+            CREATE TABLE seen (state TEXT);
+            CREATE TRIGGER guard AFTER UPDATE ON item WHEN NEW.state = 'refused'
+            BEGIN INSERT INTO seen VALUES (NEW.state); SELECT RAISE(\(way), 'no'); END
+            """)
+        try await attach(weir, server)
+        #expect(try await tried.during { try await weir.sync() } == 100)
+        tried.stop()
+        let states = try device.rows("SELECT count(*) || ' ' || state FROM item GROUP BY state ORDER BY state")
+        #expect(states == ["50 filled", "50 of the other"])
+        #expect(try device.rows("SELECT state FROM seen").isEmpty)
+        #expect(server.live.filter { $0.contains(#""state":"filled""#) }.count == 50)
+        #expect(try await weir.pendingRows() == 0)
+        await weir.close()
+    }
+
     @Test func aBackfillOfRowsThatWereReplacedBeforeIsSentWhereTheServerHasNoValue() async throws {
         let server = ContractServer(Self.tables)
         let device = try await synced(server)

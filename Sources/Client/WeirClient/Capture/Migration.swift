@@ -95,15 +95,15 @@ extension ClientFile {
                     try settle(column, of: table, at: at, after: &last, besides: refused)
                 }
                 hasMore = last != nil
-            } catch let error as RefusedValue {
-                // The slice is repeated without the row: a trigger of the app may have rolled it back.
+            } catch let error as RolledBack {
+                // The slice is repeated without the row.
                 refused.insert(error.key)
             }
         }
     }
 
-    /// A trigger of the app refuses the server's value of a row.
-    private struct RefusedValue: Error {
+    /// A trigger of the app refuses the server's value of a row, and has rolled back the transaction.
+    private struct RolledBack: Error {
         let key: SQLValue
     }
 
@@ -121,18 +121,27 @@ extension ClientFile {
         ) { (key: $0.value(at: 0), value: $0.value(at: 1)) }
         // A value that the table cannot have leaves the app's, which is sent.
         for row in rows where !refused.contains(row.key) {
-            let isTaken: Int
-            do {
-                isTaken = try database.run(
-                    "UPDATE OR IGNORE \(table.quotedName) SET \(name) = ?2 WHERE \(table.quotedKey) = ?1",
-                    [row.key, row.value])
-            } catch WeirError.database(let code, _, _) where code & 0xFF == RowWriter.constraint {
-                throw RefusedValue(key: row.key)
-            }
-            if isTaken == 0 { continue }
+            if try !take(row.value, of: name, in: table, for: row.key) { continue }
             try database.run("UPDATE \(table.edit) SET \(word) = \(word) & ~\(column.bit) WHERE id = ?1", [row.key])
         }
         last = rows.count < LogFolding.slice ? nil : rows.last?.key
+    }
+
+    /// - Returns: whether the table takes the value; nothing was changed otherwise.
+    private func take(_ value: SQLValue, of column: String, in table: CapturedTable, for key: SQLValue) throws -> Bool {
+        // What a statement has changed before a trigger of the app ends it with RAISE(FAIL) would remain.
+        try database.run("SAVEPOINT weir_take")
+        do {
+            let changed = try database.run(
+                "UPDATE OR IGNORE \(table.quotedName) SET \(column) = ?2 WHERE \(table.quotedKey) = ?1", [key, value])
+            try database.run("RELEASE weir_take")
+            return changed > 0
+        } catch WeirError.database(let code, _, _) where code & 0xFF == RowWriter.constraint {
+            guard database.isInTransaction else { throw RolledBack(key: key) }
+            try database.run("ROLLBACK TO weir_take")
+            try database.run("RELEASE weir_take")
+            return false
+        }
     }
 }
 

@@ -52,9 +52,10 @@ final class StatementCount: Sendable {
     private let path: String
     private let count = Mutex(0)
 
-    init(path: String) {
+    /// - Parameter part: what a statement must have to be counted.
+    init(path: String, of part: String = "") {
         self.path = path
-        StatementTrace.begin(path) { [self] in count.withLock { $0 += 1 } }
+        StatementTrace.begin(path, before: part) { [self] in count.withLock { $0 += 1 } }
     }
 
     /// How many a closure runs.
