@@ -3,30 +3,39 @@
 /// They mean every column whose values the app knew, and of the new ones those that it has given: they become changes of these columns, since the
 /// server may have values of the others.
 struct PendingReplacements {
-    let table: CapturedTable
+    private let table: CapturedTable
     /// The columns whose values have not come.
-    let added: [CapturedTable.Column]
+    private let added: [CapturedTable.Column]
+
+    /// - Parameter known: the greatest number of a column whose values have come.
+    private init(table: CapturedTable, known: Int64) {
+        self.table = table
+        added = table.columns.filter { $0.number > known }
+    }
 
     /// In `weir_meta`, with a table's number: the greatest number of a column whose values have come.
     private static let key = "added_columns "
 
     /// Confines those that are pending, or in the batch, when columns are added, and records that values of these are to come, as part of the open
     /// transaction.
-    func begin(in database: Database) throws {
+    static func begin(adding new: [CapturedTable.Column], to table: CapturedTable, in database: Database) throws {
+        let key = SQLValue.text("\(Self.key)\(table.number)")
+        let before = new.reduce(table.columnNumbers) { min($0, $1.number - 1) }
+        // Values of columns that were added earlier may still be to come.
+        try database.run(
+            "INSERT OR IGNORE INTO weir_meta (key, value) VALUES (?1, ?2)", [key, .integer(Int64(before))])
+        let known = try database.integer("SELECT value FROM weir_meta WHERE key = ?1", [key]) ?? Int64(before)
+        let pending = PendingReplacements(table: table, known: known)
         try LogFolding(table: table).fold(in: database)
         for side in [table.edit, table.sent] {
             // Where all values before are known, that of a new column is what it has: the app has not changed it.
-            let values = added.map { "\($0.side) = t.\(quoted($0.name))" }.joined(separator: ", ")
+            let values = new.map { "\($0.side) = t.\(quoted($0.name))" }.joined(separator: ", ")
             try database.run(
                 """
                 UPDATE \(side) AS e SET \(values) FROM \(table.quotedName) AS t WHERE \(PendingRow.join(table)) AND e.v0 = -1
                 """)
-            try confine(side, in: database)
+            try pending.confine(side, in: database)
         }
-        let known = added.reduce(table.columnNumbers) { min($0, $1.number - 1) }
-        try database.run(
-            "INSERT OR IGNORE INTO weir_meta (key, value) VALUES (?1, ?2)",
-            [.text("\(Self.key)\(table.number)"), .integer(Int64(known))])
     }
 
     /// Confines those that were made since, once the logs are folded, as part of the open transaction.
@@ -36,8 +45,7 @@ struct PendingReplacements {
         ) { (table: Int($0.string(at: 0)), known: $0.integer(at: 1)) }
         for (number, known) in open {
             guard let table = file.tables.first(where: { $0.number == number }) else { continue }
-            let added = table.columns.filter { $0.number > known }
-            try PendingReplacements(table: table, added: added).confine(table.edit, in: file.database)
+            try PendingReplacements(table: table, known: known).confine(table.edit, in: file.database)
         }
     }
 

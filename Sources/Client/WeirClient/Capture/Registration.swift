@@ -36,7 +36,7 @@ struct Registration {
             try database.run("UPDATE weir_table SET incomplete = 0 WHERE number = \(number) AND incomplete") > 0
         if known != nil, !added.isEmpty || isIncomplete { try Vector(database: database).forget() }
         if known != nil, !added.isEmpty {
-            try PendingReplacements(table: table, added: added).begin(in: database)
+            try PendingReplacements.begin(adding: added, to: table, in: database)
             try Migration(database: database).captureBackfill(of: added, in: table)
         }
         let mended = try updateTriggers(of: table)

@@ -201,6 +201,36 @@ import WeirClient
         #expect(server.live[2].hasPrefix(#"item r1 {"note":null,"title":"mine"}"#))
     }
 
+    /// Whether some of the server's values come before the edits are sent, or all after.
+    @Test(arguments: [false, true])
+    func aRowThatIsReplacedBeforeAnotherColumnIsAddedLeavesBothAsTheServerHasThem(isPulled: Bool) async throws {
+        let server = ContractServer(["item": ["title": "text", "note": "text", "extra": "text"]])
+        server.write("item", "r1", ["extra": "E1"])
+        let device = try await synced(server)
+        await device.weir.close()
+        try device.run(Self.migration)
+        try await device.restart()
+        try device.run(
+            """
+            INSERT OR REPLACE INTO item (id, title) VALUES ('r1', 'mine');
+            INSERT OR REPLACE INTO item VALUES ('r4', 'mine', 'mine')
+            """)
+        await device.weir.close()
+        try device.run("ALTER TABLE item ADD COLUMN extra TEXT")
+        try await device.restart()
+        if isPulled { try await device.pull(server) } else { try await device.attach(server) }
+        try await device.weir.sync()
+        let rows = (0..<10).map { id in
+            "r\(id) \([1, 4].contains(id) ? "mine" : "T\(id)") \(id == 4 ? "mine" : "N\(id)") \(id == 1 ? "E1" : "-")"
+        }
+        let query = "SELECT id || ' ' || title || ' ' || note || ' ' || ifnull(extra, '-') FROM item ORDER BY id"
+        #expect(try device.rows(query) == rows)
+        #expect(server.live[1].hasPrefix(#"item r1 {"extra":"E1","note":"N1","title":"mine"}"#))
+        #expect(server.live[4].hasPrefix(#"item r4 {"note":"mine","title":"mine"}"#))
+        #expect(try await device.weir.keptEdits().isEmpty)
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
     /// The batch is repeated, or its changes are sent again by another one.
     @Test(arguments: [Fault.lostRequest, .lostAnswer], [nil, "outcome_expired"])
     func aReplacedRowOfABatchLeavesTheColumnAsTheServerHasIt(fault: Fault, refusal: String?) async throws {
