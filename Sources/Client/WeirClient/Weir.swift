@@ -152,13 +152,16 @@ public actor Weir {
     /// out to be a copy (``SyncOptions/knowledgeID``), and with ``detach(_:discardingUnsent:)``.
     public func knowledgeID() throws -> String? { try SessionRecord(database: openFile.database).device }
 
-    /// Ends syncing and closes the connection to the file, whose changes are still captured; may be repeated.
+    /// Ends syncing, closes the connection to the file, whose changes are still captured, and releases the closures that were given to
+    /// `attach`; may be repeated.
     public func close() async {
         isClosed = true
         endResolvers()
         await stop()
         await endSession()
         closeTheFile()
+        // Its closures may hold this object.
+        attachment = nil
         statuses.finish()
         changes.finish()
         writes.finish()
@@ -194,7 +197,7 @@ public actor Weir {
 
     var attached: Attachment {
         get throws {
-            guard let attachment else { throw WeirError.notAttached }
+            guard let attachment else { throw isClosed ? WeirError.closed : .notAttached }
             return attachment
         }
     }

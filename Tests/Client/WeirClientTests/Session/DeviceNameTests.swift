@@ -103,5 +103,6 @@ import WeirClient
         try await weir.sync()
         #expect(server.live.count == 1)
         #expect(try await weir.pendingRows() == 0)
+        await weir.close()
     }
 }

@@ -69,6 +69,7 @@ import WeirClient
             #expect(try await device.weir.pendingRows() == 0, comment)
             #expect(try await device.weir.keptEdits().isEmpty, comment)
             #expect(device.weir.currentStatus.lastError == nil, comment)
+            await device.weir.close()
             number += 1
         }
         // Attaching, the schema, pages and batches each had their turn.

@@ -96,6 +96,7 @@ import WeirClient
         #expect(transport.requests.contains { $0.url.path == "/v1/watch" })
         #expect(other.requests.allSatisfy { $0.url.path == "/v1/pull" })
         #expect(other.live.isEmpty)
+        await weir.close()
     }
 
     @Test func itsFailureEndsTheSessionOnceThePageBeforeIsApplied() async throws {

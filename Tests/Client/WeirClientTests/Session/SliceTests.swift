@@ -62,6 +62,7 @@ import WeirClient
         server.write("item", "f", ["title": "T"])
         try await weir.sync()
         #expect(phases.withLock(\.count) == before)
+        await weir.close()
     }
 
     @Test(arguments: [(bytes: 100, transactions: 1), (100_000, 2), (300_000, 6)])
@@ -102,6 +103,7 @@ import WeirClient
         let mine = server.live.filter { $0.contains("mine") }
         #expect(mine.count == writes.withLock(\.self) + 1)
         #expect(writes.withLock(\.self) >= 2)
+        await weir.close()
     }
 
     @Test func triggersOfTheAppFireForEachRowOfALongAnswer() async throws {

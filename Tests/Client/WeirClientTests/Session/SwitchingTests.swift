@@ -157,4 +157,19 @@ import WeirClient
         }
         #expect(switches > 50)
     }
+
+    /// They often hold the app's objects, and these the Weir.
+    @Test func closingReleasesTheClosuresOfTheAttachment() async throws {
+        final class Login: Sendable {}
+        let device = try await Device()
+        var login: Login? = Login()
+        weak let held = login
+        let options = Device.options(ContractServer(Device.tables))
+        try await device.weir.attach("abc", server: Device.url, options: options) { [login] in "\(login == nil)" }
+        login = nil
+        #expect(held != nil)
+        await device.weir.close()
+        #expect(held == nil)
+        await #expect(throws: WeirError.closed) { try await device.weir.sync() }
+    }
 }
