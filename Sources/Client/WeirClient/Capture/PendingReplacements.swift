@@ -29,10 +29,12 @@ struct PendingReplacements {
         try LogFolding(table: table).fold(in: database)
         for side in [table.edit, table.sent] {
             // Where all values before are known, that of a new column is what it has: the app has not changed it.
-            let values = new.map { "\($0.side) = t.\(quoted($0.name))" }.joined(separator: ", ")
+            let (names, values) = (new.map(\.side), new.map { "t.\(quoted($0.name))" })
             try database.run(
                 """
-                UPDATE \(side) AS e SET \(values) FROM \(table.quotedName) AS t WHERE \(PendingRow.join(table)) AND e.v0 = -1
+                UPDATE \(side) AS e SET (\(names.joined(separator: ", "))) =
+                (SELECT \(values.joined(separator: ", ")) FROM \(table.quotedName) AS t WHERE \(PendingRow.join(table)))
+                WHERE e.v0 = -1
                 """)
             try pending.confine(side, in: database)
         }
@@ -64,15 +66,18 @@ struct PendingReplacements {
                 guard added.contains(where: { $0.number == column.number }) else { return "\(column.bit)" }
                 return "(\(column.definition.differs("t.\(quoted(column.name))", "e.\(column.side)")) * \(column.bit))"
             }
-            return "m\(word) = \(bits.isEmpty ? "0" : bits.joined(separator: " | "))"
+            return bits.isEmpty ? "0" : bits.joined(separator: " | ")
         }
         let isDeletion =
             side == table.sent
             ? "e.deleted" : "EXISTS (SELECT 1 FROM \(table.sent) AS s WHERE s.id = e.id AND s.deleted)"
+        let names = masks.indices.map { "m\($0)" }.joined(separator: ", ")
+        let row = "FROM \(table.quotedName) AS t WHERE \(PendingRow.join(table))"
+        // With a join it would be for SQLite to choose which of the two tables is read whole, and the app's may be large.
         try database.run(
             """
-            UPDATE \(side) AS e SET \(masks.joined(separator: ", ")) FROM \(table.quotedName) AS t
-            WHERE \(PendingRow.join(table)) AND e.m0 = -1 AND e.v0 = -1 AND e.base IS NOT 0 AND NOT \(isDeletion)
+            UPDATE \(side) AS e SET (\(names)) = (SELECT \(masks.joined(separator: ", ")) \(row))
+            WHERE e.m0 = -1 AND e.v0 = -1 AND e.base IS NOT 0 AND NOT \(isDeletion) AND EXISTS (SELECT 1 \(row))
             AND EXISTS (SELECT 1 FROM \(table.state) AS r WHERE r.id = e.id AND NOT r.deleted)
             """)
     }

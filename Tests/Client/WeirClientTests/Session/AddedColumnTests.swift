@@ -231,6 +231,27 @@ import WeirClient
         #expect(try await device.weir.pendingRows() == 0)
     }
 
+    /// As in an app that runs ANALYZE while nothing is pending: there are statistics of its tables, and none of Weir's that are empty.
+    @Test func theWholeTableIsNotReadForTheEditsWhileTheColumnsValuesCome() async throws {
+        let device = try await synced(ContractServer(Device.tables))
+        try device.run("ANALYZE")
+        await device.weir.close()
+        try device.run(Self.migration)
+        let updates = Mutex<Set<String>>([])
+        StatementTrace.begin(device.folder.file()) { sql in
+            if sql.hasPrefix("UPDATE weir_edit_1 AS e ") { _ = updates.withLock { $0.insert(sql) } }
+        }
+        try await device.restart()
+        StatementTrace.end(device.folder.file())
+        let found = updates.withLock { $0 }
+        #expect(found.count == 2)
+        for update in found {
+            let plan = try device.database.map("EXPLAIN QUERY PLAN \(update)") { $0.string(at: 3) }
+            #expect(plan.contains { $0.hasPrefix("SEARCH t ") }, "\(update)")
+            #expect(!plan.contains { $0.hasPrefix("SCAN t") }, "\(update)")
+        }
+    }
+
     /// The batch is repeated, or its changes are sent again by another one.
     @Test(arguments: [Fault.lostRequest, .lostAnswer], [nil, "outcome_expired"])
     func aReplacedRowOfABatchLeavesTheColumnAsTheServerHasIt(fault: Fault, refusal: String?) async throws {

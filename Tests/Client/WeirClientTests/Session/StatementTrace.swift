@@ -24,8 +24,13 @@ enum StatementTrace {
     ///
     /// - Parameter part: what a statement must have for the closure to be called.
     static func begin(_ path: String, before part: String = "", _ body: @escaping @Sendable () -> Void) {
+        begin(path) { sql in if part.isEmpty || sql.contains(part) { body() } }
+    }
+
+    /// Begins with the connections to this file that are opened from now on, and passes the text of each statement.
+    static func begin(_ path: String, before body: @escaping @Sendable (_ sql: String) -> Void) {
         precondition(isRegistered)
-        closures.withLock { $0[real(path)] = { _, sql in if part.isEmpty || sql.contains(part) { body() } } }
+        closures.withLock { $0[real(path)] = { _, sql in body(sql) } }
     }
 
     /// Makes the connections to this file that are opened from now on fail at once where another one has the lock.
