@@ -353,7 +353,7 @@ let package = Package(
             "Pipeline/GatewayTests",
             [
                 "AsyncPrimitives", "ChangeLog", "Configuration", "CZlib", "DeviceRegistry", "FanOutLink", "Fuzzing",
-                "Gateway", "HTTP", "HTTPDownload", "JSON", "JSONText", "Metrics", "Observability",
+                "Gateway", "HTTP", "HTTPDownload", "JSON", "JSONText", "Metrics", "Observability", "RestFace",
                 "SQLiteDeviceRegistry",
                 "SyncModel", "SyncWire", "TestAuthority", "TestClocks", "TestSignals", "TokenKeys", "WebTokens",
             ]),

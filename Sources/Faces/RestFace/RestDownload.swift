@@ -33,12 +33,11 @@ struct RestDownload: Sendable {
 
     func respond(to request: FaceRequest) async throws -> HTTPResponse {
         let (ts, limit) = try Self.range(of: request)
-        let headers = [HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store")]
         // Nothing is sent that a device could have.
-        if request.http.method == .head { return HTTPResponse(status: 200, headers: headers) }
+        if request.http.method == .head { return HTTPResponse(status: 200, headers: RestFace.headers) }
         let from = try await RestWatermark(table, session, answers).start(ts)
         let pages = RestPages(table, session, answers, above: from, ts: ts, limit: limit)
-        return try await session.stream(headers) { try await pages.next() }
+        return try await session.stream(RestFace.headers) { try await pages.next() }
     }
 }
 

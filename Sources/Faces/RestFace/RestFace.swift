@@ -24,6 +24,9 @@ package struct RestFace: Face {
         return try RestDownload(table, session, answers).respondAtOnce(to: request)
     }
 
+    /// Of arrays that are sent in pieces.
+    static let headers = [HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store")]
+
     package func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
         guard let name = request.parameters.first else { return tables(session) }
         guard let table = FaceTable(named: name, in: session.schema.schema) else {

@@ -220,27 +220,21 @@ struct RestUpload: Sendable {
     private func answer(
         _ records: [RestRecord], _ verdicts: [Verdict], isArray: Bool, head: TimeStamp
     ) async throws -> HTTPResponse {
-        let lacking = zip(records, verdicts).compactMap { record, verdict in
-            if case .stored = verdict, !creates, !record.isWhole { record.id } else { nil }
-        }
-        // Those of one record are no more than a read may have; of an array, all that a batch may change.
-        if lacking.count > 1 {
-            let repeated = verdicts.count { if case .repeated = $0 { true } else { false } }
-            try await session.reserve(rows: lacking.count + repeated)
-        }
-        // Of updates that did not name every column.
-        var rows = RestRows(lacking, of: table, session, leastHead: head)
-        var writer = JSONWriter(capacity: 256 * records.count)
-        if isArray { writer.beginArray() }
-        for (record, verdict) in zip(records, verdicts) {
+        let decided = zip(records, verdicts).compactMap { record, verdict -> RestStored.Record? in
             switch verdict {
-            case .stored(let ts):
-                let row = creates || record.isWhole ? nil : try await rows.row(record.id)
-                record.write(of: table.table, ts: ts, over: row, to: &writer)
-            case .repeated(let row): writer.record(row, table.table)
-            case .open, .conflict, .refused: writer.null()
+            case .stored(let ts): .stored(record, ts)
+            case .repeated(let row): .repeated(row)
+            case .open, .conflict, .refused: nil
             }
         }
+        var stored = RestStored(decided, areNew: creates, of: table, session, leastHead: head)
+        if isArray, !creates {
+            let pieces = RestStoredPieces(stored)
+            return try await session.stream(RestFace.headers) { try await pieces.next() }
+        }
+        var writer = JSONWriter(capacity: 256 * records.count)
+        if isArray { writer.beginArray() }
+        while let shown = try await stored.next() { shown.write(to: &writer) }
         if isArray { writer.endArray() }
         return .uncached(creates ? 201 : 200, writer.take())
     }

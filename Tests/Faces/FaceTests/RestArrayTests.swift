@@ -1,3 +1,4 @@
+import Gateway
 import HTTP
 import RestFace
 import ScriptedFaces
@@ -52,9 +53,17 @@ import Testing
     }
 
     /// Together they may be as large as all rows that a batch may change.
-    @Test func spaceForTheColumnsThatWereNotSentIsReservedBeforeTheyAreRead() async throws {
+    @Test func aLongAnswerIsMadeInPiecesWhileItsRowsAreRead() async throws {
         let session = session()
-        #expect(try await put((1...6).map { "i\($0)" }, #""Deleted":false"#, session).status == 200)
-        #expect(session.state.withLock(\.reservedAtReads) == Array(repeating: 6, count: 6))
+        let title = String(repeating: "A", count: 300_000)
+        session.state.withLock { state in
+            for index in state.rows.indices { state.rows[index].values = ["\"\(title)\""] }
+        }
+        let answer = try await put((1...6).map { "i\($0)" }, #""Deleted":false"#, session)
+        let records = (1...6).map { #"{"id":"i\#($0)","title":"\#(title)","Ts":1,"Deleted":false}"# }
+        let isWhole = answer.text == "[\(records.joined(separator: ","))]"
+        #expect(answer.status == 200 && isWhole)
+        let (pieces, held) = session.state.withLock { ($0.pieces, $0.mostPagesHeld) }
+        #expect(pieces > 2 && held == 0)
     }
 }

@@ -43,23 +43,6 @@ extension FaceTests {
         }
     }
 
-    /// A response that is made of many rows; it holds them until its client has read it.
-    @Test func spaceForRowsThatAnAnswerShowsIsReservedAsForThoseOfConflicts() async throws {
-        try await withFace {
-            $0.configuration.pageBytes = 1 << 10
-            $0.limits.outcome.maxRowBytes = 1 << 20
-        } test: { gateway in
-            let reserved = Mutex<[Int]>([])
-            gateway.link.answerQueries { _ in
-                reserved.withLock { $0.append(gateway.service.counters.http.answerBytesInFlight) }
-                return StreamRows(head: TimeStamp(20))
-            }
-            let answer = try await gateway.exchange("GET", "/echo/rows", headers: Self.device)
-            #expect(answer.status == 200 && answer.text == "2")
-            #expect(reserved.withLock(\.self) == [(1 << 10) + (4 << 20)])
-        }
-    }
-
     @Test func uploadsTakeTheRatesOfUploads() async throws {
         try await withFace {
             $0.configuration.deviceRates = Rates(requests: 100, changes: 1, bytes: 1 << 20)

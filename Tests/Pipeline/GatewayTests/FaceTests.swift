@@ -244,11 +244,6 @@ struct EchoFace: Face {
                 return FacePiece(Array("\(number)".utf8), isLast: number == 3)
             }
         }
-        if request.parameters == ["rows"] {
-            try await session.reserve(rows: 2)
-            _ = try await session.rows(.table(0, after: nil), limit: 1, leastHead: .zero)
-            return .json(200, [UInt8(ascii: "2")])
-        }
         if request.method == .get {
             writer.object { writer in
                 writer.member("device", "\(session.device.caller) \(session.device.knowledgeID)")

@@ -31,6 +31,7 @@ final class ScriptedLink: FanOutLink {
         var pulls: [PagePull] = []
         var queries: [StreamQuery] = []
         var answer: (@Sendable (StreamQuery) -> StreamRows)?
+        var heldQuery: Waiting?
         var pageCount: Int?
         var next = 0
         var subscribers: [Int: Subscriber] = [:]
@@ -51,6 +52,8 @@ final class ScriptedLink: FanOutLink {
     let outcomesAsked = Signal<PartReference>()
     /// One for each pull that was asked for.
     let pullsAsked = Signal<PagePull>()
+    /// One for each read of rows that is held back.
+    let queriesHeld = Signal<Void>()
     /// One for each outcome that was held back and is answered.
     private let released = Signal<Void>()
     /// One for each subscription, with how many there are.
@@ -81,6 +84,14 @@ final class ScriptedLink: FanOutLink {
     /// What is read by id or by time; by default no rows.
     func answerQueries(_ answer: @escaping @Sendable (StreamQuery) -> StreamRows) {
         state.withLock { $0.answer = answer }
+    }
+    /// Has the next read by id or by time take until it is let go.
+    ///
+    /// - Returns: what lets it go.
+    func holdNextQuery() -> @Sendable () -> Void {
+        let waiting = Waiting()
+        state.withLock { $0.heldQuery = waiting }
+        return { waiting.signal.send(()) }
     }
     /// Has pulls answer no more owners than this.
     func cutPages(at count: Int) { state.withLock { $0.pageCount = count } }
@@ -224,9 +235,13 @@ final class ScriptedLink: FanOutLink {
     }
 
     func rows(_ query: StreamQuery, within: Duration) async throws(FanOutError) -> StreamRows? {
-        let (head, answer) = state.withLock { state in
+        let (head, answer, held) = state.withLock { state in
             state.queries.append(query)
-            return (state.rows[query.owner]?.head ?? .zero, state.answer)
+            return (state.rows[query.owner]?.head ?? .zero, state.answer, state.heldQuery.take())
+        }
+        if let held {
+            queriesHeld.send(())
+            await held.signal.next()
         }
         return answer?(query) ?? StreamRows(head: head)
     }

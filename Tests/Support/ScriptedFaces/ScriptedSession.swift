@@ -19,18 +19,18 @@ package final class ScriptedSession: FaceSession {
         package var maximumRows = StreamQuery.maximumRows
         /// What reads had to have reached.
         package var leastHeads: [TimeStamp] = []
-        /// For how many rows space is reserved.
-        fileprivate var reservedRows = 0
-        /// For how many rows space was reserved at each read.
-        package fileprivate(set) var reservedAtReads: [Int] = []
         /// What happens after each read.
         package var afterRead: @Sendable (inout State) -> Void = { _ in }
         /// The least that no stream has reached.
         package var end = TimeStamp.maximum
         package var batches: [Batch] = []
+        /// The pieces of all answers that were made in pieces.
+        package fileprivate(set) var pieces = 0
         /// Of the changes that count as refused by the face, in all batches.
         package fileprivate(set) var refused = (count: 0, bytes: 0)
         package var status = FaceOutcome.Status.applied(TimeStamp(1), version: 1)
+        /// How many changes the rates still allow; `nil` for any number.
+        package var allowedChanges: Int?
         /// The row that each result shows.
         package var shown: Row?
         /// Of the next batch.
@@ -103,7 +103,7 @@ package final class ScriptedSession: FaceSession {
     package struct Answer: Sendable {
         package var status: Int
         package var code: ProblemCode?
-        /// Empty for a problem.
+        /// Of a problem, its detail.
         package var text = ""
     }
 
@@ -121,7 +121,7 @@ package final class ScriptedSession: FaceSession {
                 guard case .bytes(let text) = response.content else { throw Unusable(path: path) }
                 return Answer(status: response.status, text: String(decoding: text, as: UTF8.self))
             } catch let problem as Problem {
-                return Answer(status: problem.status, code: problem.code)
+                return Answer(status: problem.status, code: problem.code, text: problem.detail)
             }
         }
         throw Unusable(path: path)
@@ -146,9 +146,14 @@ package final class ScriptedSession: FaceSession {
     }
 
     package func submit(_ batch: FaceBatch) async throws -> FaceOutcome {
-        let (outcome, shown) = state.withLock { state in
+        let (outcome, shown) = try state.withLock { state in
+            if let allowed = state.allowedChanges {
+                let count = batch.count + batch.refusedCount
+                guard count <= allowed else { throw Problem(.rateLimited, "too many changes") }
+                state.allowedChanges = allowed - count
+            }
             let submitted = Batch(isAtomic: batch.isAtomic, count: batch.count)
-            state.batches.append(submitted)
+            if batch.count > 0 { state.batches.append(submitted) }
             state.refused.count += batch.refusedCount
             state.refused.bytes += batch.refusedBytes
             let head = state.head
@@ -168,7 +173,6 @@ package final class ScriptedSession: FaceSession {
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
         let found: StreamRows? = state.withLock { state in
             state.leastHeads.append(leastHead)
-            state.reservedAtReads.append(state.reservedRows)
             guard leastHead < state.end else { return nil }
             state.mostPagesHeld = max(state.mostPagesHeld, state.countPagesHeld())
             let (wanted, rest) = state.select(selection, min(limit, state.maximumRows))
@@ -211,12 +215,11 @@ package final class ScriptedSession: FaceSession {
         var body: [UInt8] = []
         while true {
             let piece = try await next()
+            state.withLock { $0.pieces += 1 }
             body += piece.bytes
             if piece.isLast { return HTTPResponse(status: 200, headers: headers, body: body) }
         }
     }
-
-    package func reserve(rows count: Int) async throws { state.withLock { $0.reservedRows = count } }
 
     package func isDrained(at timeStamp: TimeStamp) -> Bool { false }
 

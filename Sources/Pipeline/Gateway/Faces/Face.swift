@@ -166,12 +166,6 @@ package protocol FaceSession: Sendable {
         _ selection: StreamSelection, limit: Int, leastHead: TimeStamp
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp)
 
-    /// Reserves space for rows that an answer shows as a whole, and for their text, before they are read.
-    ///
-    /// - Parameter count: of all rows that the answer shows.
-    /// - Throws: ``ProblemCode/overloaded`` where none is free in time.
-    func reserve(rows count: Int) async throws
-
     /// Whether the caller's stream ends at a timeStamp, as far as that is known without waiting.
     func isDrained(at timeStamp: TimeStamp) -> Bool
 

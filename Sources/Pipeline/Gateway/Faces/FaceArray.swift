@@ -22,7 +22,10 @@ package struct FaceArray: Sendable {
     }
 
     /// Whether something was added since the last piece.
-    package var hasMore: Bool { !writer.bytes.isEmpty }
+    package var hasMore: Bool { byteCount > 0 }
+
+    /// The size of what was added since the last piece.
+    package var byteCount: Int { writer.bytes.count }
 
     /// What was added since the last piece.
     package mutating func piece() -> FacePiece { FacePiece(writer.takePart(), isLast: false) }

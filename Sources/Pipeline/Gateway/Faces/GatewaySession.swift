@@ -98,10 +98,6 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         return try await handler.addingRows(to: outcome, of: upload, caller, device, until: deadline)
     }
 
-    func reserve(rows count: Int) async throws {
-        try await keep(rows: count, until: handler.clock.now() + handler.configuration.outcomeWait)
-    }
-
     /// Reserves a page, and what rows that a batch may change and their text have in memory, until the response ends.
     private func keep(rows count: Int, until deadline: Duration) async throws(Problem) {
         // What is held is freed first: requests that hold space would wait for one another.
