@@ -48,11 +48,11 @@ struct RestUpload: Sendable {
             case .failure(let refusal): .refused(refusal, nil)
             }
         }
-        if verdicts.contains(where: \.isFailure) { throw failure(verdicts, isArray) }
+        if verdicts.contains(where: \.isFailure) { throw try await refusal(of: body, verdicts, isArray) }
         let sent = try records.map { try $0.get() }
         if isArray, !creates {
             try await refuseUnknownDeletes(sent, &verdicts)
-            if verdicts.contains(where: \.isFailure) { throw failure(verdicts, isArray) }
+            if verdicts.contains(where: \.isFailure) { throw try await refusal(of: body, verdicts, isArray) }
         }
         var head = TimeStamp.zero
         // Ends, since each round decides at least one record: all are stored, one fails, or repeated ones are left out of the next.
@@ -237,6 +237,14 @@ struct RestUpload: Sendable {
         while let shown = try await stored.next() { shown.write(to: &writer) }
         if isArray { writer.endArray() }
         return .uncached(creates ? 201 : 200, writer.take())
+    }
+
+    /// The problem of a request that the face refuses itself: as all of its records would, they count for the rates.
+    private func refusal(of body: HTTPBody, _ verdicts: [Verdict], _ isArray: Bool) async throws -> Problem {
+        var batch = FaceBatch()
+        batch.addRefused(verdicts.count, bytes: body.count)
+        _ = try await session.submit(batch)
+        return failure(verdicts, isArray)
     }
 
     /// The problem of a request of which nothing was stored.

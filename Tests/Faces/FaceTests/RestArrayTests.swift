@@ -66,4 +66,27 @@ import Testing
         let (pieces, held) = session.state.withLock { ($0.pieces, $0.mostPagesHeld) }
         #expect(pieces > 2 && held == 0)
     }
+
+    // MARK: Rates
+
+    /// As many as an array may have, of which the server reads each.
+    @Test func recordsThatAreRefusedTakeTheRatesOfUploads() async throws {
+        for method in [HTTPMethod.post, .put] {
+            let session = session()
+            let body = #"[{"id":"i8","title":7},{"id":"i9","title":8}]"#
+            session.state.withLock { $0.allowedChanges = 3 }
+            let refused = try await session.respond(of: RestFace(), method, "/rest/item", body: body)
+            #expect(refused.status == 422 && refused.code == .changeRefused)
+            #expect(session.state.withLock(\.refused) == (2, body.utf8.count))
+            let second = try await session.respond(of: RestFace(), method, "/rest/item", body: body)
+            #expect(second.code == .rateLimited)
+            #expect(session.state.withLock(\.batches) == [])
+        }
+    }
+
+    @Test func deletesOfUnknownRowsTakeTheRatesOfUploads() async throws {
+        let session = session()
+        #expect(try await put(["i1", "i7"], Self.delete, session).code == .changeRefused)
+        #expect(session.state.withLock(\.refused.count) == 2)
+    }
 }
