@@ -11,7 +11,7 @@ import SyncModel
 /// Where one is not, they are read again.
 struct CrudDelete: Sendable {
     /// How often a delete is tried while others write the same rows.
-    private static let maximumAttempts = 8
+    static let maximumAttempts = 8
     /// The most children that one batch reassigns.
     private static let maximumChildren = 10_000
     static let prefix = "reassign_"
@@ -29,7 +29,7 @@ struct CrudDelete: Sendable {
     }
 
     /// The most children of one batch; the parent and the rows that they go to are besides.
-    private var limit: Int { min(Self.maximumChildren, rows.session.limits.outcome.maxChanges) }
+    var limit: Int { min(Self.maximumChildren, rows.session.limits.outcome.maxChanges) }
 
     /// The rows that children go to, by the name of their column.
     typealias Targets = [String: RowID]
@@ -62,7 +62,7 @@ struct CrudDelete: Sendable {
         throw Self.busy
     }
 
-    private var tooLarge: Problem {
+    var tooLarge: Problem {
         Problem(
             .invalidRequest,
             "the record's children, and what they go to, are together larger than can be changed at once: \(wayOut)")
@@ -73,13 +73,13 @@ struct CrudDelete: Sendable {
         "change \(references.names.sorted().joined(separator: " or ")) of some of them with PUT first"
     }
 
-    private static var busy: Problem {
+    static var busy: Problem {
         Problem(.notReady, "others are writing these records: send the request again")
     }
 
     private static let done = HTTPResponse(status: 204, headers: [HTTPField("Cache-Control", "no-store")])
 
-    private enum Attempt {
+    enum Attempt {
         case done
         /// The record was deleted before, or never there.
         case repeated
@@ -155,7 +155,7 @@ struct CrudDelete: Sendable {
     }
 
     /// The rows that children go to, which must be there.
-    private func read(_ targets: Targets, above id: RowID, _ leastHead: TimeStamp) async throws -> [RowID: FaceRow] {
+    func read(_ targets: Targets, above id: RowID, _ leastHead: TimeStamp) async throws -> [RowID: FaceRow] {
         var found: [RowID: FaceRow] = [:]
         for (name, target) in targets where found[target] == nil {
             guard let row = try await rows.row(table.index, target, leastHead: leastHead), !row.isDeleted else {
@@ -172,8 +172,8 @@ struct CrudDelete: Sendable {
     }
 
     /// Adds what makes children reference other rows, on the condition that all are as they were read.
-    private func add(
-        _ children: [CrudReferences.Row], _ targets: Targets, _ rowsOfTargets: [RowID: FaceRow],
+    func add(
+        _ children: some Sequence<CrudReferences.Row>, _ targets: Targets, _ rowsOfTargets: [RowID: FaceRow],
         to batch: inout FaceBatch
     ) throws(Problem) {
         for child in children {
@@ -221,7 +221,7 @@ struct CrudDelete: Sendable {
     }
 
     /// - Parameter seen: up to where children were looked for.
-    private func submit(_ batch: FaceBatch, seen: TimeStamp?) async throws -> Attempt {
+    func submit(_ batch: FaceBatch, seen: TimeStamp?) async throws -> Attempt {
         let outcome: FaceOutcome
         do {
             outcome = try await rows.submit(batch)
@@ -240,34 +240,5 @@ struct CrudDelete: Sendable {
         }
         if isChanged { return .changed(head: outcome.head) }
         return seen.map { .reassigned(seen: $0, head: outcome.head) } ?? .done
-    }
-
-    /// Reassigns children of a deleted record: those that others made while the delete was on its way, or before it was repeated.
-    ///
-    /// Returns once none is left that the request has a target for: a client that gets 204 forgets the record and its targets.
-    ///
-    /// - Parameter seen: up to where there are none; `nil` where that is not known.
-    private func reassignOthers(
-        _ id: RowID, _ targets: Targets, since seen: TimeStamp?, _ head: TimeStamp
-    ) async throws {
-        var (leastHead, limit) = (head, limit)
-        for _ in 0..<Self.maximumAttempts {
-            let found = try await references.find(
-                id, by: Set(targets.keys), since: seen, limit: limit, leastHead: leastHead)
-            if found.total == 0 { return }
-            var batch = FaceBatch(isAtomic: true)
-            try add(found.rows, targets, try await read(targets, above: id, leastHead), to: &batch)
-            switch try await submit(batch, seen: found.head) {
-            case .changed(let newer): leastHead = max(leastHead, newer)
-            case .reassigned(_, let newer):
-                if found.total <= limit { return }
-                leastHead = max(leastHead, newer)
-            case .tooLarge(let fitting):
-                guard found.rows.count > 1 else { throw tooLarge }
-                limit = max(1, min(fitting, found.rows.count - 1))
-            case .done, .repeated: return
-            }
-        }
-        throw Self.busy
     }
 }

@@ -18,6 +18,8 @@ struct CrudReferences: Sendable {
         let timeStamp: TimeStamp
         /// Those that name the other row.
         let columns: [Int]
+        /// The JSON of its values.
+        let bytes: Int
     }
 
     /// How many rows reference one row by a column.
@@ -108,7 +110,8 @@ struct CrudReferences: Sendable {
                         found.rows.append(
                             Row(
                                 table: child.table, id: rowID, timeStamp: row.timeStamp,
-                                columns: positions.map { columns[$0] }))
+                                columns: positions.map { columns[$0] },
+                                bytes: stored.reduce(0) { $0 + $1.count }))
                     }
                 }
                 rest = page.rest
