@@ -126,6 +126,30 @@ extension CrudRequestTests {
         }
     }
 
+    /// The changes of a batch are as large as those of any other.
+    @Test func childrenOfWhichABatchWouldBeTooLargeAreNotReassigned() async throws {
+        try await withServer(["limits.max-batch-bytes": "4KiB"]) { scene, phone, _ in
+            for id in ["c1", "c2"] {
+                _ = try await expect(201, phone, "POST", "category", ["id": JSON(id), "name": "A"])
+            }
+            for number in 1...60 {
+                _ = try await expect(
+                    201, phone, "POST", "location", ["id": JSON("l\(number)"), "category_id": "c1"])
+            }
+            let path = "category/c1?reassign_category_id=c2"
+            let problem = try await expect(422, "invalid_request", phone, "DELETE", path)
+            #expect(
+                problem["detail"].string
+                    == "the record's children, and what they go to, are together larger than can be changed at once: "
+                    + "change category_id of some of them with PUT first")
+            for number in 1...40 {
+                _ = try await expect(200, phone, "PUT", "location/l\(number)", ["category_id": "c2"])
+            }
+            _ = try await expect(204, phone, "DELETE", path)
+            #expect(try await scene.records("location").allSatisfy { $0["category_id"] == "c2" })
+        }
+    }
+
     /// Several tables and columns, ids of the type uuid, and a table that references itself.
     @Test func everyReferenceThatSaysSoCounts() async throws {
         let schema = """
