@@ -159,19 +159,61 @@ def what_is_lost_is_sent_again_and_applied_once(demo):
     page.complaints = [c for c in page.complaints if "net::ERR_" not in c]
 
 
+class Requests:
+    """Those of the phone, with the times at which they are sent. Begins a new event stream, which the test can end."""
+
+    def __init__(self, demo):
+        self.demo, self.page = demo, demo.page
+        self.page.evaluate("""(() => {
+            const { server } = weir.entries[0], { fetch, watch } = weir.unrecorded ??= { fetch: server.fetch, watch: server.watch };
+            Object.assign(weir, { requests: [], endedStreams: 0 });
+            server.fetch = (url, options) => {
+                weir.requests.push([url.pathname, performance.now()]);
+                if (url.pathname !== "/v1/watch") return fetch(url, options);
+                weir.stream = new AbortController();
+                return fetch(url, { ...options, signal: AbortSignal.any([options.signal, weir.stream.signal]) });
+            };
+            server.watch = (...given) => watch.apply(server, given).finally(() => setTimeout(() => { weir.endedStreams++; }));
+        })()""")
+        demo.toggle(PHONE, PHONE)
+        demo.settled()
+
+    def paths(self):
+        return [path for path, _ in self.page.evaluate("weir.requests")]
+
+    def wait(self, condition):
+        """Looks again and again, since not all of it is shown."""
+        self.page.evaluate(f"new Promise((resolve) => {{ const look = () => setTimeout({condition} ? resolve : look); look(); }})")
+
+    def end_stream(self, end=None):
+        """Ends it, or does what ends it, and waits until the device knows."""
+        ended = self.page.evaluate("weir.endedStreams")
+        result = (end or (lambda: self.page.evaluate("weir.stream.abort()")))()
+        self.wait(f"weir.endedStreams > {ended}")
+        return result
+
+    def refuse(self, answer, seconds):
+        """Answers 429. Returns the time before which nothing may be sent."""
+        time = self.page.evaluate("performance.now()") + 1000 * seconds
+        self.page.replace(answer, 429, {"title": "Too Many Requests", "code": "rate_limited"}, Retry_After=seconds)
+        return time
+
+    def expect_none_after(self, count, time):
+        """All but the first ones were sent after a time."""
+        later = self.page.evaluate("weir.requests")[count:]
+        assert later and min(at for _, at in later) >= time, (time, later)
+        self.page.complaints = [c for c in self.page.complaints if "429" not in c]
+
+
 def nothing_is_sent_before_retry_after(demo):
     """A server that is too busy names a time: whatever happens until then, the device waits."""
     page, ada = demo.page, demo.add(PHONE, name="Ada")
     demo.settled()
-    page.evaluate("""(() => {
-        const { server } = weir.entries[0], { fetch } = server;
-        weir.requests = [];
-        server.fetch = (url, options) => { weir.requests.push([url.pathname, performance.now()]); return fetch(url, options); };
-    })()""")
+    requests = Requests(demo)
     page.hold("*/v1/upload")
     demo.edit(PHONE, ada, name="Ada Lovelace")
-    answer, before = page.held(), page.evaluate("performance.now()")
-    page.replace(answer, 429, {"title": "Too Many Requests", "code": "rate_limited"}, Retry_After=3)
+    answer, sent = page.held(), requests.paths()
+    time = requests.refuse(answer, 3)
     page.release_all()
     contains(demo.until(f"document.querySelector('{PHONE}[data-state=retrying] .state')?.innerText"), "tries again", "1 edit waits")
     demo.edit(PHONE, ada, email="ada@example.org")
@@ -180,10 +222,51 @@ def nothing_is_sent_before_retry_after(demo):
     demo.toggle(PHONE, PHONE)
     demo.until_value(LAPTOP, ada, "email", "ada@example.org")
     demo.expect_equal_on_screen()
-    requests = page.evaluate("weir.requests")
-    assert min(at for _, at in requests[1:]) >= before + 3000, (before, requests)
-    equal([path for path, _ in requests].count("/v1/upload"), 3)  # the batch twice, and that of the second edit
-    page.complaints = [c for c in page.complaints if "429" not in c]
+    requests.expect_none_after(len(sent), time)
+    equal(requests.paths().count("/v1/upload"), 3)  # the batch twice, and that of the second edit
+
+
+def no_event_stream_begins_before_retry_after(demo):
+    """The time is that of an upload's answer, and the event stream ends before it."""
+    page, ada = demo.page, demo.add(PHONE, name="Ada")
+    demo.settled()
+    requests = Requests(demo)
+    page.hold("*/v1/upload")
+    demo.edit(PHONE, ada, name="Ada Lovelace")
+    answer, sent = page.held(), requests.paths()
+    time = requests.refuse(answer, 3)
+    page.release_all()
+    demo.until(f"document.querySelector('{PHONE}').matches('[data-state=retrying]')")
+    requests.end_stream()
+    requests.wait("weir.requests.filter(([path]) => path === '/v1/watch').length > 1")
+    demo.until_value(LAPTOP, ada, "name", "Ada Lovelace")
+    demo.expect_equal_on_screen()
+    requests.expect_none_after(len(sent), time)
+
+
+def nothing_is_sent_before_the_retry_after_of_the_event_stream(demo):
+    """The answer to the event stream names the time, once while the device sends, and once while it has nothing to send."""
+    page, ada = demo.page, demo.add(PHONE, name="Ada")
+    demo.settled()
+    for is_sending in True, False:
+        requests = Requests(demo)
+        page.hold("*/v1/upload", "*/v1/watch")
+        if is_sending:
+            demo.edit(PHONE, ada, name="Ada Lovelace")
+            upload = page.held()
+        requests.end_stream()
+        answer = page.held()
+        time = requests.end_stream(lambda: requests.refuse(answer, 2))
+        sent = requests.paths()
+        if is_sending:
+            page.release(upload)
+        page.release_all()
+        demo.edit(PHONE, ada, email=f"ada@{is_sending}.example.org")
+        demo.toggle(PHONE, PHONE)
+        demo.until_value(LAPTOP, ada, "email", f"ada@{is_sending}.example.org")
+        demo.expect_equal_on_screen()
+        equal(demo.value(LAPTOP, ada, "name"), "Ada Lovelace")
+        requests.expect_none_after(len(sent), time)
 
 
 def what_the_browser_does_not_keep_is_not_shown_as_stored(demo):

@@ -97,10 +97,19 @@ export class Session {
     const { status } = error;
     if (status === 401) return this.show("unauthenticated", error);
     if (!(error instanceof SyncError) || error.isPermanent) return this.show("stopped", error);
-    const retryAfter = error.retryAfter ?? 0;
-    this.notBefore = performance.now() + retryAfter * 1000;
-    this.timer = setTimeout(() => this.wake(), pauseAfter(this.attempt++, retryAfter));
+    this.holdBack(error);
+    this.timer = setTimeout(() => this.wake(), pauseAfter(this.attempt++));
     this.show("retrying", error);
+  }
+
+  /** Has nothing sent before the time that an answer names, whichever request it was to. */
+  holdBack(error) {
+    this.notBefore = Math.max(this.notBefore, performance.now() + (error.retryAfter ?? 0) * 1000);
+  }
+
+  /** Waits until the server lets the device send again. */
+  async turn() {
+    for (let pause; (pause = this.notBefore - performance.now()) > 0;) await new Promise((resolve) => setTimeout(resolve, pause));
   }
 
   /** Sends all edits, and pulls until nothing is left. */
@@ -138,6 +147,7 @@ export class Session {
   async exchange(batch, signal) {
     const { device, server } = this;
     const outcome = batch && await this.submit(batch, signal);
+    await this.turn();
     // With the outcome of a batch, from a stream that has its results.
     const include = outcome?.results && { include: [batch.number] };
     const answer = await server.pull({ ...device.pullRequest(), ...include }, signal);
@@ -152,6 +162,8 @@ export class Session {
   async submit(batch, signal) {
     const { device, server, journeys } = this;
     for (let repeats = 0; ; repeats++) {
+      await this.turn();
+      signal.throwIfAborted();
       const journey = journeys.sent(device, batch, performance.now());
       try {
         let outcome = await server.upload(batch, signal);
@@ -171,6 +183,7 @@ export class Session {
   /** Asks for the outcome of a batch whenever the stream has moved, and after growing pauses, since a refused batch moves no stream. */
   async outcome(batch, signal) {
     for (let pause = 10; ; pause = Math.min(2 * pause, 1000)) {
+      await this.turn();
       const moved = this.moved.promise;
       const outcome = await this.server.outcome(batch, this.device.state.knowledgeId, signal);
       if (outcome) return outcome;
@@ -182,11 +195,9 @@ export class Session {
   // The event stream
 
   async watch(signal) {
-    let pause = this.notBefore - performance.now();
     for (let attempt = 0; ; attempt++) {
-      if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause));
+      await this.turn();
       if (signal.aborted) return;
-      let retryAfter = 0;
       const silence = new AbortController();
       const limit = () => setTimeout(() => silence.abort(), 3000 * (this.keepAlive ?? 15));
       let timer = limit();
@@ -200,11 +211,11 @@ export class Session {
         });
       } catch (error) {
         if (!signal.aborted && error.status === 401) return this.show("unauthenticated", error);
-        retryAfter = error.retryAfter ?? 0;
+        this.holdBack(error);
       } finally {
         clearTimeout(timer);
       }
-      pause = pauseAfter(attempt, retryAfter);
+      await new Promise((resolve) => setTimeout(resolve, pauseAfter(attempt)));
     }
   }
 
@@ -216,10 +227,9 @@ export class Session {
   }
 }
 
-/** Milliseconds before the next attempt: longer each time, with jitter, and not before what the server says. */
-function pauseAfter(attempt, retryAfter) {
-  const pause = Math.min(LONGEST_PAUSE, 500 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
-  return Math.max(pause, retryAfter * 1000);
+/** Milliseconds before the next attempt: longer each time, with jitter. */
+function pauseAfter(attempt) {
+  return Math.min(LONGEST_PAUSE, 500 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
 }
 
 function resolvers() {

@@ -48,7 +48,9 @@ struct DemoPageTests {
     }
 
     @Test func aDeviceSendsNothingBeforeTheServerLetsIt() async throws {
-        try await play("nothing_is_sent_before_retry_after")
+        try await play(
+            "nothing_is_sent_before_retry_after", "no_event_stream_begins_before_retry_after",
+            "nothing_is_sent_before_the_retry_after_of_the_event_stream")
     }
 
     @Test func thePageShowsWhatIsObservedOnEveryScreenAndToTheKeyboard() async throws {
