@@ -433,6 +433,23 @@ def each_device_has_a_token(demo, *tokens):
     demo.page.complaints = [c for c in demo.page.complaints if "401" not in c]
 
 
+def the_tables_are_asked_for_until_they_are_known(demo, token, _):
+    """The server does not answer the first request for its schema, and nothing else happens meanwhile."""
+    page = demo.page
+    page.hold("*/v1/schema")
+    page.type(f"{PHONE} .token input", token)
+    page.click(f"{PHONE} .token button")
+    answer = page.held()
+    demo.settled(PHONE)
+    page.replace(answer, 503, {"title": "Service Unavailable"}, Retry_After=1)
+    contains(demo.until("document.getElementById('notice').checkVisibility() && document.getElementById('notice').innerText"),
+             "The tables are not known")
+    page.release_all()
+    demo.until("document.getElementById('tables').checkVisibility()")
+    demo.until("!document.getElementById('notice').checkVisibility()")
+    page.complaints = [c for c in page.complaints if "401" not in c and "503" not in c]
+
+
 def the_fixtures_of_clients_are_played(demo):
     """docs/clients.md, Fixtures: the device of the page follows every rule."""
     here = os.path.dirname(os.path.abspath(__file__))

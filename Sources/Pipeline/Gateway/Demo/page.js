@@ -180,14 +180,20 @@ class Page {
   async learnSchema(entry) {
     if (this.isLearning) return;
     this.isLearning = true;
+    let mayRepeat = false;
     try {
-      this.setSchema(await entry.server.schema());
+      const schema = await entry.server.schema();
+      this.notify("");
+      this.setSchema(schema);
     } catch (error) {
-      this.notify(`The tables are not known: ${error.message}`);
-      await pauseAfter(error);
+      if (!this.isTaken) this.notify(`The tables are not known: ${error.message}`);
+      mayRepeat = !error.isPermanent;
+      if (mayRepeat) await pauseAfter(error);
     } finally {
       this.isLearning = false;
     }
+    // What has changed meanwhile has asked in vain.
+    if (mayRepeat) for (const e of this.entries) if (e.session.isOnline) this.changed(e);
   }
 
   get table() {

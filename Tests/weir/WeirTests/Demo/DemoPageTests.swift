@@ -69,7 +69,7 @@ struct DemoPageTests {
             tokens.append(made.output.trimmingCharacters(in: .whitespacesAndNewlines))
         }
         try await play(
-            "each_device_has_a_token", arguments: tokens,
+            "each_device_has_a_token", "the_tables_are_asked_for_until_they_are_known", arguments: tokens,
             environment: [
                 "WEIR_AUTH_METHOD": "jwt", "WEIR_AUTH_SECRET_FILE": "secret", "WEIR_GATEWAY_DEMO": "true",
             ])
