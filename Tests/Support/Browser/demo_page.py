@@ -310,16 +310,26 @@ def what_the_browser_does_not_keep_is_not_shown_as_stored(demo):
 
 
 def another_tab_takes_the_devices_over(demo):
-    ada = demo.add(PHONE, name="Ada")
+    page, ada = demo.page, demo.add(PHONE, name="Ada")
     demo.settled()
-    other = Demo(demo.page.browser, demo.url, beside=demo.page)
+    other = Demo(page.browser, demo.url, beside=page)
     other.until("document.getElementById('elsewhere').checkVisibility()")
     equal(other.page.evaluate("document.querySelectorAll('.device').length"), 0)
+    page.click(demo.field(PHONE, ada, "name"))
+    page.call("Input.insertText", text=" Lovelace")
     other.page.load(lambda: other.page.click("#take-over"))
     other.ready().settled()
     equal(other.ids(PHONE), [ada])
     demo.until("document.getElementById('elsewhere').checkVisibility()")
-    assert demo.page.evaluate("weir.entries.every((e) => e.session.state === 'offline')")
+    assert page.evaluate("weir.entries.every((e) => e.session.state === 'offline')")
+    other.edit(LAPTOP, ada, email="ada@example.org")
+    other.expect_equal_on_screen()
+    # What is left of the first tab's events changes nothing that the second one keeps.
+    page.evaluate("document.activeElement.blur()")
+    page.evaluate("weir.beginAgain()")
+    kept = "JSON.stringify(['Phone', 'Laptop'].map((name) => localStorage.getItem(`weir-demo:device:${name}`)))"
+    equal(page.evaluate(kept), other.page.evaluate("JSON.stringify(weir.entries.map((e) => e.device.saved))"))
+    equal(other.value(LAPTOP, ada, "name"), "Ada")
 
 
 def a_page_that_waits_for_the_schema_is_taken_over(demo):

@@ -60,13 +60,13 @@ class Page {
   }
 
   save() {
-    if (this.isTaken) return;
     this.record.devices = this.entries.map(({ name, isOnline }) => ({ name, isOnline }));
     this.store("The page", () => storage.page.save(this.record));
   }
 
-  /** Stores something, or says why the browser does not keep it. Returns whether it does. */
+  /** Stores something, or says why the browser does not keep it, unless another tab has the devices. Returns whether it does. */
   store(name, change) {
+    if (this.isTaken) return false;
     try {
       change();
       return true;
@@ -129,8 +129,8 @@ class Page {
   }
 
   setToken(entry, token) {
+    if (!this.store(entry.name, () => entry.tokens.save(token))) return;
     entry.token = token;
-    entry.tokens.save(token);
     if (entry.session.isOnline) entry.session.restart();
     this.connect(entry);
   }
@@ -243,6 +243,7 @@ class Page {
   }
 
   beginAgain() {
+    if (this.isTaken) return;
     for (const { session } of this.entries) session.setOnline(false);
     storage.removeAll();
     const devices = KINDS.slice(0, 2).map(({ name }) => ({ name, isOnline: true }));

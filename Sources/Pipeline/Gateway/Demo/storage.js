@@ -7,9 +7,9 @@ export class StorageFull extends Error {
   constructor() { super("the browser keeps no more than about 5 MB for this page, and this would be more"); }
 }
 
-function keep(key, text) {
+function keep(key, text, area = localStorage) {
   try {
-    localStorage.setItem(key, text);
+    area.setItem(key, text);
   } catch (error) {
     throw error.name === "QuotaExceededError" ? new StorageFull() : error;
   }
@@ -31,7 +31,7 @@ export function deviceStore(name) {
 export function tokenStore(name) {
   return {
     load: () => sessionStorage.getItem(`${PREFIX}token:${name}`),
-    save: (token) => sessionStorage.setItem(`${PREFIX}token:${name}`, token),
+    save: (token) => keep(`${PREFIX}token:${name}`, token, sessionStorage),
     remove: () => sessionStorage.removeItem(`${PREFIX}token:${name}`),
   };
 }
