@@ -65,6 +65,33 @@ import Testing
         }
     }
 
+    /// With the command of docs/operations.md.
+    @Test func anOperatorRemovesAnOwnersFile() async throws {
+        let command = try #require(
+            try WalkThrough.commands(in: "operations").first { $0.contains("/tracker/database") })
+        let folder = try TestFolder()
+        try folder.write(String(repeating: "s", count: 32), to: "secret")
+        func token() async throws -> String {
+            let run = try await CommandRun.run(
+                ["token", "create", "abc", "--auth.secret-file", "secret"], in: folder)
+            return run.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+        let weir = try await TrackerScene.start(
+            in: folder, ["auth.method": "jwt", "auth.secret-file": folder.path + "/secret"])
+        let phone = DeviceClient(
+            port: weir.port, headers: ["Authorization": "Bearer \(try await token())", "X-Device-Id": "phone"])
+        let note: JSON = ["title": "A", "createdOn": "2026-05-01T08:00:00Z", "updatedOn": "2026-05-01T08:00:00Z"]
+        let made = try await phone.send("POST", "/tracker/note", note)
+        let time = try #require(try made.json()["updatedOn"].string)
+        #expect(try await phone.putDatabase(Self.content(1000), till: time).status == 200)
+        let here = command.replacing("https://sync.example.com", with: "http://127.0.0.1:\(weir.port)")
+        let run = try await CommandRun.tool(
+            ["no_proxy=*", "TOKEN=\(try await token())", "sh", "-c", here], in: folder)
+        #expect(run.code == 0 && run.output.isEmpty, "\(here): \(run.output)\(run.errors)")
+        #expect(try await phone.get(DeviceClient.databasePath).status == 404)
+        #expect(await weir.stop() == 0)
+    }
+
     @Test func aBrokenDownloadIsResumed() async throws {
         try await withServer { scene in
             let phone = client(scene)

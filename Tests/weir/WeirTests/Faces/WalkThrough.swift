@@ -9,14 +9,23 @@ struct WalkThrough {
     private let requests: [(command: String, answer: String)]
 
     init(_ name: String) throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let text = try String(contentsOf: root.appending(path: "docs/faces/\(name).md"), encoding: .utf8)
+        let text = try Self.text("faces/" + name)
         schema = Self.blocks("yaml", in: text).first?.block ?? ""
         requests = Self.blocks("sh", in: text).map { block, rest in
             let answer = rest.split(separator: "\n").prefix { $0.hasPrefix("    ") }.map { $0.dropFirst(4) }
             return (block, answer.joined())
         }
+    }
+
+    private static func text(_ document: String) throws -> String {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        return try String(contentsOf: root.appending(path: "docs/\(document).md"), encoding: .utf8)
+    }
+
+    /// The requests of a document in docs, each in a line of its own.
+    static func commands(in document: String) throws -> [String] {
+        try text(document).split(separator: "\n").filter { $0.hasPrefix("    curl ") }.map { String($0.dropFirst(4)) }
     }
 
     /// The blocks of a language, each with the text after it.
