@@ -1,3 +1,5 @@
+import Foundation
+
 /// Who observes something, until it ends.
 struct Observers<Observer: Sendable>: Sendable {
     private var known: [Int: Observer] = [:]
@@ -37,14 +39,14 @@ package final class Broadcast<Value: Equatable & Sendable>: Sendable {
     ///
     /// The state's lock may not be held then: to resume a task that is being cancelled waits for its cancellation, in which the end of its
     /// stream waits for that lock.
-    private let telling = Protected(())
+    private let telling = NSLock()
 
     package init(_ value: Value) { state = Protected(State(value: value)) }
 
     var current: Value { state.withLock { $0.value } }
 
     package func update(_ change: (inout Value) -> Void) {
-        telling.withLock { _ in
+        telling.withLock {
             let (value, observers) = state.withLock { state in
                 let before = state.value
                 change(&state.value)
