@@ -17,7 +17,7 @@ package final class LoadConnection {
 
     package init(port: UInt16, timeLimitSeconds: Int = 120) throws(LoadFailure) {
         self.timeLimitSeconds = timeLimitSeconds
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw .system("socket", errno) }
         var isOn: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
@@ -37,6 +37,9 @@ package final class LoadConnection {
             close(descriptor)
             throw .system("connecting to port \(port)", code)
         }
+        // Last, since an object that has all of its values is deinitialised when this throws: the number would be closed twice, and be
+        // that of another thread's connection by then.
+        self.descriptor = descriptor
     }
 
     deinit { close(descriptor) }
