@@ -3,7 +3,7 @@ import SyncModel
 
 /// The children that a record has after it was deleted.
 extension CrudDelete {
-    /// The most transactions of one request: the next one goes on.
+    /// The most transactions of one request; the next request continues.
     private static let maximumBatches = 64
 
     /// Reassigns children of a deleted record: those that others made while the delete was on its way, or before it was repeated.

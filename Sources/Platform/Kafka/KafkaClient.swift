@@ -130,7 +130,7 @@ package final class KafkaClient: @unchecked Sendable {
         Self.abandoned.withLock { $0.append(self) }
     }
 
-    /// Those that are not destroyed, so that a leak checker finds what is theirs.
+    /// They stay referenced, so that their memory is reachable for a leak checker.
     private static let abandoned = Mutex<[KafkaClient]>([])
 
     private func destroy() {

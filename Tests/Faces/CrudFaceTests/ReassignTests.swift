@@ -87,7 +87,7 @@ import Testing
         #expect(counts.allSatisfy { $0 <= 6 } && counts.reduce(0, +) == 10 + counts.count)
     }
 
-    /// A request has a limited number of transactions: the next one goes on.
+    /// A request has a limited number of transactions; the next request continues.
     @Test func childrenThatAreLeftAreNoSuccess() async throws {
         let children = (1...70).map { Self.child($0) }
         let session = Self.session([Self.deleted, Self.target] + children, maxChanges: 1)

@@ -198,6 +198,15 @@ class Requests:
         self.page.replace(answer, 429, {"title": "Too Many Requests", "code": "rate_limited"}, Retry_After=seconds)
         return time
 
+    def refuse_upload(self, row):
+        """Refuses the upload of an edit for 3 seconds. Returns the requests until then, and that time."""
+        self.page.hold("*/v1/upload")
+        self.demo.edit(PHONE, row, name="Ada Lovelace")
+        answer, sent = self.page.held(), self.paths()
+        time = self.refuse(answer, 3)
+        self.page.release_all()
+        return sent, time
+
     def expect_none_after(self, count, time):
         """All but the first ones were sent after a time."""
         later = self.page.evaluate("weir.requests")[count:]
@@ -210,11 +219,7 @@ def nothing_is_sent_before_retry_after(demo):
     page, ada = demo.page, demo.add(PHONE, name="Ada")
     demo.settled()
     requests = Requests(demo)
-    page.hold("*/v1/upload")
-    demo.edit(PHONE, ada, name="Ada Lovelace")
-    answer, sent = page.held(), requests.paths()
-    time = requests.refuse(answer, 3)
-    page.release_all()
+    sent, time = requests.refuse_upload(ada)
     contains(demo.until(f"document.querySelector('{PHONE}[data-state=retrying] .state')?.innerText"), "tries again", "1 edit waits")
     demo.edit(PHONE, ada, email="ada@example.org")
     demo.edit(LAPTOP, ada, birthday="1815-12-10")  # of which the event stream tells the phone
@@ -228,14 +233,10 @@ def nothing_is_sent_before_retry_after(demo):
 
 def no_event_stream_begins_before_retry_after(demo):
     """The time is that of an upload's answer, and the event stream ends before it."""
-    page, ada = demo.page, demo.add(PHONE, name="Ada")
+    ada = demo.add(PHONE, name="Ada")
     demo.settled()
     requests = Requests(demo)
-    page.hold("*/v1/upload")
-    demo.edit(PHONE, ada, name="Ada Lovelace")
-    answer, sent = page.held(), requests.paths()
-    time = requests.refuse(answer, 3)
-    page.release_all()
+    sent, time = requests.refuse_upload(ada)
     demo.until(f"document.querySelector('{PHONE}').matches('[data-state=retrying]')")
     requests.end_stream()
     requests.wait("weir.requests.filter(([path]) => path === '/v1/watch').length > 1")

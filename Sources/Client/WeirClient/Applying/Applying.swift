@@ -295,14 +295,6 @@ package struct Applying {
     /// The owner for whose row a change was sent; `nil` for the account itself.
     private func owner(of change: ChangeContent) -> String? { change.owner.flatMap { $0 == account ? nil : $0 } }
 
-    /// The version of a row that the file has.
-    fileprivate struct KnownVersion {
-        let timeStamp: Int64
-        let isDeleted: Bool
-        /// `nil` for the account itself.
-        let owner: String?
-    }
-
     /// Gives a row the server's values in place of an edit that is over.
     private func restore(_ sent: SentRow, to known: KnownVersion, _ writer: RowWriter) throws {
         try settle(sent.key, as: known, writer) {
@@ -377,19 +369,5 @@ package struct Applying {
         new.base = sent.seen ?? writer.json(of: sent.image)
         if !sent.isDeletion { new.whole = try writer.row(key).map { writer.json(of: $0) } }
         return new
-    }
-}
-
-extension Applying.KnownVersion {
-    /// - Returns: `nil` for a row that the server is not known to have.
-    fileprivate init?(_ key: SQLValue, of table: CapturedTable, in database: Database) throws {
-        let query = "SELECT time_stamp, deleted, owner FROM \(table.state) WHERE id = ?1"
-        let found = try database.map(query, [key]) { row in
-            Self(
-                timeStamp: row.integer(at: 0), isDeleted: row.integer(at: 1) == 1,
-                owner: row.isNull(at: 2) ? nil : row.string(at: 2))
-        }.first
-        guard let found else { return nil }
-        self = found
     }
 }

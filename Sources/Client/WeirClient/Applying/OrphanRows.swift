@@ -157,30 +157,21 @@ struct OrphanRows {
         guard let orphan = found else { return false }
         // They are nowhere else.
         if try !HeldColumns(database: database, table: table).values(of: key).isEmpty { return false }
+        let version = applying.version(orphan.timeStamp, of: key, orphan.owner, writer)
         if applying.orphans == .delete {
             // The server would refuse it.
             let writable = try SessionRecord(database: database).writableOwners
             guard orphan.owner.map(writable.contains) ?? true else { return false }
-            guard try remove(key, orphan, writer) else { return false }
+            guard try applying.remove(key, from: table, version) else { return false }
         } else {
             guard let row = try json(of: orphan, key, table, server) else { return false }
             let reason = try missingParent(of: key, table)
-            guard try remove(key, orphan, writer) else { return false }
+            guard try applying.remove(key, from: table, version) else { return false }
             try park(row, reason, table)
             try database.run("DELETE FROM \(table.state) WHERE id = ?1", [key])
         }
         if file.isParent(table) { try Self.recordRemoval(of: key, from: table, in: database) }
         return false
-    }
-
-    /// - Returns: whether the app lets it go.
-    private func remove(_ key: SQLValue, _ orphan: Orphan, _ writer: RowWriter) throws -> Bool {
-        let version = applying.version(orphan.timeStamp, of: key, orphan.owner, writer)
-        do {
-            try applying.refusable(Refusals.Step(version: version, isRemoval: true)) { try writer.deleteRow(key) }
-        } catch is RowWriter.Unwritable {}
-        // RAISE(IGNORE) before the deletion is no error, and RAISE(FAIL) after it leaves the row deleted.
-        return try writer.row(key) == nil
     }
 
     /// The row as the server sends it; `nil` if it has values that the server does not have.

@@ -145,26 +145,13 @@ struct OwnerRows {
         }
         try keepHeld(key, table)
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
-        guard try delete(key, from: table) else {
+        let row = Refusals.Version(table: table.name, id: "\(key)", owner: owner, timeStamp: Refusals.anyVersion)
+        guard try applying.remove(key, from: table, row) else {
             try RowOwners(database: database).record(owner, of: key, table)
             return false
         }
         if file.isParent(table) { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
         return true
-    }
-
-    private func delete(_ key: SQLValue, from table: CapturedTable) throws -> Bool {
-        let row = Refusals.Version(table: table.name, id: "\(key)", owner: owner, timeStamp: Refusals.anyVersion)
-        do {
-            try applying.refusable(Refusals.Step(version: row, isRemoval: true)) {
-                _ = try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
-            }
-            // The trigger may ignore the deletion.
-            let rest = "SELECT 1 FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))"
-            return try database.value(rest, [key]) == nil
-        } catch is RowWriter.Unwritable {
-            return false
-        }
     }
 }
 

@@ -83,4 +83,19 @@ extension Applying {
             throw RolledBack()
         }
     }
+
+    /// Deletes a row, which a trigger of the app may keep.
+    ///
+    /// - Returns: whether the table does not have it any more.
+    /// - Throws: `RolledBack`, once for each version.
+    func remove(_ key: SQLValue, from table: CapturedTable, _ version: Refusals.Version) throws -> Bool {
+        let row = "FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))"
+        do {
+            try refusable(Refusals.Step(version: version, isRemoval: true)) {
+                _ = try database.run("DELETE \(row)", [key])
+            }
+        } catch is RowWriter.Unwritable {}
+        // RAISE(IGNORE) before the deletion is no error, and RAISE(FAIL) after it leaves the row deleted.
+        return try database.value("SELECT 1 \(row)", [key]) == nil
+    }
 }

@@ -1,3 +1,25 @@
+/// The version of a row that the file has.
+struct KnownVersion {
+    let timeStamp: Int64
+    let isDeleted: Bool
+    /// `nil` for the account itself.
+    let owner: String?
+}
+
+extension KnownVersion {
+    /// - Returns: `nil` for a row that the server is not known to have.
+    init?(_ key: SQLValue, of table: CapturedTable, in database: Database) throws {
+        let query = "SELECT time_stamp, deleted, owner FROM \(table.state) WHERE id = ?1"
+        let found = try database.map(query, [key]) { row in
+            Self(
+                timeStamp: row.integer(at: 0), isDeleted: row.integer(at: 1) == 1,
+                owner: row.isNull(at: 2) ? nil : row.string(at: 2))
+        }.first
+        guard let found else { return nil }
+        self = found
+    }
+}
+
 /// What the file knows of a row before another version of it is written.
 extension RowWriter {
     /// What is known of a row.

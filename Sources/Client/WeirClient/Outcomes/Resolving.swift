@@ -101,11 +101,7 @@ struct Resolving {
         if since != .row { try RowOwners(database: database).record(owner, of: key, table) }
     }
 
-    private func current() throws -> (timeStamp: Int64, isDeleted: Bool, owner: String?)? {
-        try database.map("SELECT time_stamp, deleted, owner FROM \(table.state) WHERE id = ?1", [key]) {
-            ($0.integer(at: 0), $0.integer(at: 1) == 1, $0.isNull(at: 2) ? nil : $0.string(at: 2))
-        }.first
-    }
+    private func current() throws -> KnownVersion? { try KnownVersion(key, of: table, in: database) }
 
     // MARK: Writing
 

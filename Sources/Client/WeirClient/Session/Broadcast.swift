@@ -35,18 +35,18 @@ package final class Broadcast<Value: Equatable & Sendable>: Sendable {
     }
 
     private let state: Protected<State>
-    /// Held while observers are told, so that they get values in their order.
+    /// Held while observers are notified, so that they get values in their order.
     ///
     /// The state's lock may not be held then: to resume a task that is being cancelled waits for its cancellation, in which the end of its
     /// stream waits for that lock.
-    private let telling = NSLock()
+    private let notifying = NSLock()
 
     package init(_ value: Value) { state = Protected(State(value: value)) }
 
     var current: Value { state.withLock { $0.value } }
 
     package func update(_ change: (inout Value) -> Void) {
-        telling.withLock {
+        notifying.withLock {
             let (value, observers) = state.withLock { state in
                 let before = state.value
                 change(&state.value)

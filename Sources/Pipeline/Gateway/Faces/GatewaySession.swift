@@ -93,18 +93,12 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             let shown = try await handler.addingRows(to: outcome, of: upload, caller, device, until: deadline)
             if !shown.leavesOutRows { return shown }
         }
-        // The page is read again.
-        try await keep(rows: outcome.shownRowCount, until: deadline)
-        return try await handler.addingRows(to: outcome, of: upload, caller, device, until: deadline)
-    }
-
-    /// Reserves a page, and what rows that a batch may change and their text have in memory, until the response ends.
-    private func keep(rows count: Int, until deadline: Duration) async throws(Problem) {
-        // What is held is freed first: requests that hold space would wait for one another.
+        // The page is freed first, and read again: requests that hold space would wait for one another.
         reservation.withLock { $0 = nil }
         let limits = limits.outcome
-        let rows = min(count * limits.maxRowBytes, limits.maxBatchRowBytes)
-        try await keep(handler.configuration.pageBytes + 2 * rows, until: deadline)
+        let rows = min(outcome.shownRowCount * limits.maxRowBytes, limits.maxBatchRowBytes)
+        try await keep(page + 2 * rows, until: deadline)
+        return try await handler.addingRows(to: outcome, of: upload, caller, device, until: deadline)
     }
 
     /// Reserves what the response has in memory until it ends.

@@ -20,6 +20,18 @@ import WeirClient
         return device
     }
 
+    /// A new device has what this one has, and nothing is left to send or to decide.
+    private func expectAllAtServer(
+        _ device: Device, _ server: ContractServer, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let fresh = try await Device()
+        try await fresh.attach(server)
+        try await fresh.weir.sync()
+        #expect(try fresh.rows() == device.rows(), sourceLocation: sourceLocation)
+        #expect(try await device.weir.keptEdits().isEmpty, sourceLocation: sourceLocation)
+        #expect(try await device.weir.pendingRows() == 0, sourceLocation: sourceLocation)
+    }
+
     /// Rows are there at each moment of it, with all that the user has written.
     @Test func aDeviceThatIsKilledWhileTheColumnsValuesComeHasAllRowsAndTheirValuesInTheEnd() async throws {
         let server = ContractServer(Device.tables)
@@ -150,12 +162,7 @@ import WeirClient
         let new = value == "NULL" ? "-" : "default"
         let rows = (0..<10).map { "r\($0) \($0 == 1 || $0 == 2 ? "mine" : "T\($0)") N\($0)" }
         #expect(try device.rows() == ["new mine \(new)"] + rows)
-        let fresh = try await Device()
-        try await fresh.attach(server)
-        try await fresh.weir.sync()
-        #expect(try fresh.rows() == device.rows())
-        #expect(try await device.weir.keptEdits().isEmpty)
-        #expect(try await device.weir.pendingRows() == 0)
+        try await expectAllAtServer(device, server)
         // What is replaced from now on has the column.
         try device.run("INSERT OR REPLACE INTO item VALUES ('r1', 'mine', NULL)")
         try await device.weir.sync()
@@ -189,12 +196,7 @@ import WeirClient
             "r\(id) \([1, 2, 4, 9].contains(id) ? "mine" : "T\(id)") \(id == 4 ? "mine" : "N\(id)")"
         }
         #expect(try device.rows() == ["new mine \(new)"] + rows)
-        let fresh = try await Device()
-        try await fresh.attach(server)
-        try await fresh.weir.sync()
-        #expect(try fresh.rows() == device.rows())
-        #expect(try await device.weir.keptEdits().isEmpty)
-        #expect(try await device.weir.pendingRows() == 0)
+        try await expectAllAtServer(device, server)
         // What is replaced from now on has the column.
         try device.run("INSERT OR REPLACE INTO item VALUES ('r1', 'mine', NULL)")
         try await device.weir.sync()

@@ -5,8 +5,8 @@ import WeirClient
 
 @Suite struct BroadcastTests {
     /// Neither may wait for the other: who cancels a task has it locked, and who resumes it waits for that.
-    @Test(.timeLimit(.minutes(5))) func whoObservesMayBeCancelledWhileItIsTold() async {
-        let (telling, cancelling) = (DispatchQueue(label: "telling"), DispatchQueue(label: "cancelling"))
+    @Test(.timeLimit(.minutes(5))) func anObserverMayBeCancelledWhileItIsNotified() async {
+        let (notifying, cancelling) = (DispatchQueue(label: "notifying"), DispatchQueue(label: "cancelling"))
         let broadcast = Broadcast(0)
         for round in 1...2000 {
             let ended = Signal<Int>()
@@ -14,13 +14,13 @@ import WeirClient
                 for await _ in broadcast.stream() {}
                 ended.send(round)
             }
-            telling.async { for _ in 0..<20 { broadcast.update { $0 += 1 } } }
+            notifying.async { for _ in 0..<20 { broadcast.update { $0 += 1 } } }
             cancelling.async { observer.cancel() }
             #expect(await ended.next() == round)
         }
     }
 
-    @Test func valuesComeInTheirOrderWhoeverChangesThem() async {
+    @Test func valuesOfConcurrentUpdatesComeInTheirOrder() async {
         let broadcast = Broadcast(0)
         let stream = broadcast.stream()
         let observer = Task {

@@ -260,6 +260,22 @@ import WeirClient
         #expect(server.live.count == 3001)
     }
 
+    /// Detaches a device with 2500 rows, of which a trigger keeps the first 2400.
+    private func expectAllButKeptAreRemoved(
+        _ device: Device, tables: [String], _ rows: DetachedRows, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        await device.weir.close()
+        let file = try ClientFile(path: device.folder.file(), tables: tables)
+        let detaching = Detaching(file: file, rows: rows, discardsUnsent: false)
+        try detaching.begin()
+        #expect(try detaching.removeNextRows(), sourceLocation: sourceLocation)
+        #expect(try device.rows("SELECT count(*) FROM item") == ["2400"], sourceLocation: sourceLocation)
+        #expect(try !detaching.removeNextRows(), sourceLocation: sourceLocation)
+        try detaching.end()
+        #expect(try device.rows("SELECT count(*) FROM item") == ["2400"], sourceLocation: sourceLocation)
+        file.database.close()
+    }
+
     /// As in an app whose trigger makes deletions updates.
     @Test func rowsOfLinkedOwnersWhoseDeletionATriggerIgnoresStayAndTheOthersAreRemoved() async throws {
         let server = ContractServer(Device.tables)
@@ -272,16 +288,7 @@ import WeirClient
             """)
         try await device.attach(server)
         try await device.weir.sync()
-        await device.weir.close()
-        let file = try ClientFile(path: device.folder.file(), tables: ["item"])
-        let detaching = Detaching(file: file, rows: .keep, discardsUnsent: false)
-        try detaching.begin()
-        #expect(try detaching.removeNextRows())
-        #expect(try device.rows("SELECT count(*) FROM item") == ["2400"])
-        #expect(try !detaching.removeNextRows())
-        try detaching.end()
-        #expect(try device.rows("SELECT count(*) FROM item") == ["2400"])
-        file.database.close()
+        try await expectAllButKeptAreRemoved(device, tables: ["item"], .keep)
     }
 
     /// Also of a table that is no longer listed.
@@ -297,15 +304,6 @@ import WeirClient
             """)
         try await device.attach(server)
         try await device.weir.sync()
-        await device.weir.close()
-        let file = try ClientFile(path: device.folder.file(), tables: [isListed ? "item" : "tag"])
-        let detaching = Detaching(file: file, rows: .remove, discardsUnsent: false)
-        try detaching.begin()
-        #expect(try detaching.removeNextRows())
-        #expect(try device.rows("SELECT count(*) FROM item") == ["2400"])
-        #expect(try !detaching.removeNextRows())
-        try detaching.end()
-        #expect(try device.rows("SELECT count(*) FROM item") == ["2400"])
-        file.database.close()
+        try await expectAllButKeptAreRemoved(device, tables: [isListed ? "item" : "tag"], .remove)
     }
 }

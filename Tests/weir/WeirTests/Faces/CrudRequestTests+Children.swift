@@ -3,6 +3,13 @@ import Testing
 
 /// Deletes of records that others name.
 extension CrudRequestTests {
+    /// A parent, and one that its children can go to.
+    private func addCategories(_ phone: DeviceClient) async throws {
+        for id in ["c1", "c2"] {
+            _ = try await expect(201, phone, "POST", "category", ["id": JSON(id), "name": "A"])
+        }
+    }
+
     @Test func childrenGoWhereTheRequestSays() async throws {
         try await withServer(["clock": "sequence(100)"]) { scene, phone, laptop in
             for id in ["c1", "c2", "c3"] {
@@ -49,9 +56,7 @@ extension CrudRequestTests {
 
     @Test func aRequestReassignsNoMoreThanABatchMayHave() async throws {
         try await withServer(["limits.max-changes": "4"]) { scene, phone, _ in
-            for id in ["c1", "c2"] {
-                _ = try await expect(201, phone, "POST", "category", ["id": JSON(id), "name": "A"])
-            }
+            try await addCategories(phone)
             for number in 1...5 {
                 _ = try await expect(
                     201, phone, "POST", "location", ["id": JSON("l\(number)"), "category_id": "c1"])
@@ -71,9 +76,7 @@ extension CrudRequestTests {
     /// With the limits as they are by default.
     @Test func tenThousandChildrenAreReassignedAtOnce() async throws {
         try await withServer(["gateway.outcome-wait": "120s"]) { scene, phone, laptop in
-            for id in ["c1", "c2"] {
-                _ = try await expect(201, phone, "POST", "category", ["id": JSON(id), "name": "A"])
-            }
+            try await addCategories(phone)
             let client = DeviceClient(port: scene.port, syncID: "abc")
             for start in stride(from: 0, to: 10_000, by: 2500) {
                 let changes = (start..<(start + 2500)).map {
@@ -99,9 +102,7 @@ extension CrudRequestTests {
         try await withServer([
             "limits.max-row-bytes": "1KiB", "limits.max-batch-row-bytes": "4KiB", "limits.max-value-bytes": "1KiB",
         ]) { scene, phone, laptop in
-            for id in ["c1", "c2"] {
-                _ = try await expect(201, phone, "POST", "category", ["id": JSON(id), "name": "A"])
-            }
+            try await addCategories(phone)
             let text = JSON(String(repeating: "x", count: 900))
             for number in 1...12 {
                 let child: JSON = ["id": JSON("l\(number)"), "name": text, "category_id": "c1"]
@@ -129,9 +130,7 @@ extension CrudRequestTests {
     /// The changes of a batch are as large as those of any other.
     @Test func childrenOfWhichABatchWouldBeTooLargeAreNotReassigned() async throws {
         try await withServer(["limits.max-batch-bytes": "4KiB"]) { scene, phone, _ in
-            for id in ["c1", "c2"] {
-                _ = try await expect(201, phone, "POST", "category", ["id": JSON(id), "name": "A"])
-            }
+            try await addCategories(phone)
             for number in 1...60 {
                 _ = try await expect(
                     201, phone, "POST", "location", ["id": JSON("l\(number)"), "category_id": "c1"])
