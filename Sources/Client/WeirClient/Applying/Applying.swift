@@ -160,11 +160,33 @@ package struct Applying {
     /// Makes the changes of a batch that was refused as a whole pending again, until everything is pulled.
     private func refuse(_ code: String) throws {
         let record = SessionRecord(database: database)
+        try keepThoseOfRevokedOwners()
         try Thawing(database: database).thawBatch()
         try record.setMustDrain(true)
         // The server has seen the number with other content, or later ones: the file is a copy, or was restored from one. A device that
         // sends one batch at a time never falls behind its own, and under the old name each number up to the newest would be refused.
         if ["batch_mismatch", "outcome_expired"].contains(code) { try record.renew(knowledgeID) }
+    }
+
+    /// Keeps changes of the batch aside whose rows went with their owner: pending again, they would have no row whose values are sent.
+    private func keepThoseOfRevokedOwners() throws {
+        guard let batch = try Freezing.pending(in: database) else { return }
+        let changes = try SentChange.all(in: batch)
+        let state = try Completion(database)
+        for table in file.tables {
+            guard let server = schema.table(for: table.name), let writer = writers[server.name] else { continue }
+            for sent in try SentRow.all(of: table, in: database) where !sent.isDeletion {
+                let change = changes[sent.position]
+                guard let owner = try owner(of: ChangeContent(change)), !state.owners.contains(owner),
+                    try writer.row(sent.key) == nil, try !isEdited(sent.key, table)
+                else { continue }
+                let new = try kept(sent.key, of: table.number, code: "revoked", message: "", change, (writer, sent))
+                try state.tracked.complete(
+                    table.number, sent.key, isSent: true,
+                    TrackedOutcomes.Result(status: .refused, code: new.code, kept: try state.kept.keep(new)))
+                try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
+            }
+        }
     }
 
     /// Records what became of rows whose tables are no longer listed, or have been retired by the server: their rows are not written.

@@ -9,6 +9,8 @@ final class ConvergenceRun {
     private let server = ContractServer(ConvergingApp.serverTables)
     private var apps: [ConvergingApp] = []
     private var failures: [String] = []
+    /// Of each device, texts that only its batch has, since their rows went with their owner.
+    private var waiting: [Int: Set<String>] = [:]
 
     private init(_ script: ConvergenceScript) { self.script = script }
 
@@ -91,9 +93,9 @@ final class ConvergenceRun {
         try await ignoringFaults { try await app.attach(app.network) }
     }
 
-    /// Syncs, to an end; a text that is gone afterwards must be at the server, or kept aside.
+    /// Syncs, to an end; a text that is gone afterwards must be at the server, in the batch that is sent, or kept aside.
     private func sync(_ app: ConvergingApp, _ body: (ConvergingApp) async throws -> Void) async throws {
-        let before = try app.texts()
+        let before = try app.texts().union(waiting[app.number] ?? [])
         server.state.withLock { $0.requestsLeft = 1000 }
         try await ignoringFaults { try await body(app) }
         await app.device.weir.finishResolving()
@@ -102,7 +104,9 @@ final class ConvergenceRun {
             return state.requestsLeft == 0
         }
         if isEndless { failures.append("device \(app.number) syncs without end") }
-        let gone = try before.subtracting(app.texts()).subtracting(server.state.withLock { $0.storedTexts })
+        let left = try app.texts().union(server.state.withLock { $0.storedTexts })
+        waiting[app.number] = try before.subtracting(left).intersection(app.sent())
+        let gone = before.subtracting(left).subtracting(waiting[app.number] ?? [])
         if gone.isEmpty { return }
         let kept = try app.kept()
         for text in gone.sorted() where !kept.contains("\"\(text)\"") {

@@ -205,6 +205,12 @@ final class ConvergingApp {
             try columns.flatMap { try device.rows("SELECT \($1) FROM \($0) WHERE \($1) LIKE 'w%'") })
     }
 
+    /// Those of the batch that has no outcome yet, also of rows that the app has not any more.
+    func sent() throws -> Set<String> {
+        let body = try device.rows("SELECT CAST(body AS TEXT) FROM weir_batch").joined()
+        return Set(body.matches(of: /"(w\d+)"/).map { String($0.1) })
+    }
+
     /// Rows of which decisions about one version of the server's were written again and again, since the server has found the same conflict.
     func repeated() throws -> [String] {
         try device.rows(

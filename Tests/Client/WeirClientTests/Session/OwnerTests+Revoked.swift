@@ -66,6 +66,25 @@ extension OwnerTests {
         #expect(try await device.weir.parkedRows().isEmpty)
     }
 
+    /// The row is gone, so that nothing but the batch has its values.
+    @Test(arguments: ["outcome_expired", "batch_mismatch"])
+    func whatIsInABatchThatIsRefusedAfterItsOwnerWasRevokedIsKeptAside(refusal: String) async throws {
+        let (server, device) = try await scene()
+        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
+        try device.run("INSERT INTO item VALUES ('b', 'B', 'theirs'), ('a', 'A', 'own')")
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        server.state.withLock { $0.links = [] }
+        try await device.pull(server)
+        #expect(try device.rows("SELECT id FROM item") == ["a"])
+        server.state.withLock { $0.refusal = refusal }
+        try await device.weir.sync()
+        let kept = try await device.weir.keptEdits()
+        #expect(kept.map(\.code) == ["revoked"])
+        #expect(kept.first?.local == ["title": .text("B"), "list": .text("theirs")])
+        #expect(owners(server)["item a"] == "abc")
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
     /// The server does not send what the device has written whole.
     @Test(arguments: [true, false]) func whatIsStoredForAnOwnerThatHasGrantedItsRowsAgainMeanwhileComesAgain(
         isKnown: Bool
