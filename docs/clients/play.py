@@ -2,7 +2,8 @@
 """Plays fixtures against weir_client.py: play.py [--server URL] [--record] FIXTURE...
 
 Without a server the answers are those of the fixture. With one they are the server's, and have to be those of the fixture; it must be
-new, for one fixture alone: weir run --schema schema.yaml --clock 'sequence(100)' --data NEW-FOLDER
+new, for one fixture alone, and have the fixture's settings:
+weir run --schema schema.yaml --clock 'sequence(100)' --partitions 1 --data NEW-FOLDER
 """
 import json, os, sys, tempfile, urllib.parse
 from weir_client import Client, SyncError, http_transport
@@ -124,6 +125,8 @@ def main(arguments):
     for path in arguments[is_recording:]:
         with open(path, encoding="utf-8") as file:
             fixture = json.load(file)
+        if server and fixture["server"] == "scripted":
+            sys.exit(f"{path} has answers that no server gives: play it without --server")
         with tempfile.TemporaryDirectory() as folder:
             player = Player(fixture, folder, server)
             differences = player.play()

@@ -226,15 +226,20 @@ class Client(File):
         self._set(mustDrain=None)
 
 
+COMMANDS = {"sync": 0, "put": 3, "delete": 2, "rows": 1, "pending": 0, "aside": 0, "resend": 1, "discard": 1}
+
+
 def main(path, server, caller, command, *arguments):
     """weir_client.py FILE SERVER SYNCID COMMAND: sync, put TABLE ID VALUES, delete TABLE ID, rows TABLE, pending,
     aside, resend NUMBER, discard NUMBER"""
-    if command not in ("sync", "put", "delete", "rows", "pending", "aside", "resend", "discard"):
+    if COMMANDS.get(command) != len(arguments):
         sys.exit(main.__doc__)
-    arguments = [json.loads(a) if i == 2 else a for i, a in enumerate(arguments)]
     try:
+        arguments = [json.loads(a) if i == 2 else a for i, a in enumerate(arguments)]
         client = Client(path, server, lambda: {"X-Sync-Id": urllib.parse.quote(caller, safe="")})
         result = getattr(client, command)(*arguments)
+    except json.JSONDecodeError as error:
+        sys.exit(f"VALUES is a JSON object: {error}")
     except OtherLayout as error:
         sys.exit(str(error))
     except SyncError as error:

@@ -85,7 +85,7 @@ struct DemoRun: Sendable {
         let tables = tables
         return try await TestDevice(
             name, login, at: url, file: folder.appendingPathComponent("\(name).sqlite"), tables: tables.names,
-            network: TestNetwork(URLSessionTransport())
+            network: TestNetwork(URLSessionTransport()), random: TestRandom(seed: .random(in: 0 ... .max))
         ) { database in
             // Users delete parents before children.
             try database.execute("PRAGMA foreign_keys = OFF")

@@ -58,8 +58,9 @@ struct DirectTransport: Transport {
         let handler = try server.handler
         let url = URLComponents(string: request.url.absoluteString)
         guard
+            let method = Array(request.method.utf8).withUnsafeBufferPointer({ HTTPMethod($0) }),
             var direct = HTTPRequest(
-                direct: request.method == "GET" ? .get : .post, url?.percentEncodedPath ?? "/",
+                direct: method, url?.percentEncodedPath ?? "/",
                 query: (url?.queryItems ?? []).map { ($0.name, $0.value ?? "") },
                 headers: request.headers.map { ($0.key, $0.value) }, body: request.body)
         else { throw ConnectionLost() }

@@ -50,6 +50,7 @@ public final class SyncKit: Sendable {
 
     private struct State {
         var devices: [TestDevice] = []
+        var faults: (percent: Int, kinds: [NetworkFault]) = (0, [])
         /// Devices and references that were made, for the names of their files.
         var files = 0
     }
@@ -127,7 +128,11 @@ public final class SyncKit: Sendable {
         _ name: String, account: String = "account", links: [String: WeirClient.Access] = [:]
     ) async throws -> TestDevice {
         let device = try await make(name, Login(account: account, links: links))
-        state.withLock { $0.devices.append(device) }
+        let (number, faults) = state.withLock { state in
+            state.devices.append(device)
+            return (state.devices.count - 1, state.faults)
+        }
+        if faults.percent > 0 { device.network.faults = plan(faults, ofDevice: number) }
         return device
     }
 
@@ -153,15 +158,20 @@ public final class SyncKit: Sendable {
         }
         return try await TestDevice(
             name, login, at: TestServer.url, file: folder.appendingPathComponent("device-\(number).sqlite"),
-            tables: tables, network: network, create: create)
+            tables: tables, network: network, random: TestRandom(seed: seed &* 0x85EB_CA6B &+ UInt64(number)),
+            create: create)
     }
 
-    /// Lets so many of a hundred requests of every device fail from now on, each device's by a seed of its own that follows from
-    /// the kit's.
+    /// Lets so many of a hundred requests of every device fail from now on, also of devices that are made later, each device's by a
+    /// seed of its own that follows from the kit's.
     public func injectFaults(percent: Int, kinds: [NetworkFault] = NetworkFault.allCases) {
+        state.withLock { $0.faults = (percent, kinds) }
         for (number, device) in devices.enumerated() {
-            device.network.faults = FaultPlan(
-                percent: percent, kinds: kinds, seed: seed &* 0x9E37_79B9 &+ UInt64(number))
+            device.network.faults = plan((percent, kinds), ofDevice: number)
         }
+    }
+
+    private func plan(_ faults: (percent: Int, kinds: [NetworkFault]), ofDevice number: Int) -> FaultPlan {
+        FaultPlan(percent: faults.percent, kinds: faults.kinds, seed: seed &* 0x9E37_79B9 &+ UInt64(number))
     }
 }

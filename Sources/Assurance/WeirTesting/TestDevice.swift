@@ -22,6 +22,8 @@ public actor TestDevice {
     nonisolated let login: Login
     private let server: URL
     private let tables: [String]
+    /// Of the pauses before attempts.
+    private let random: TestRandom
     private let database: Database
 
     /// Opens the device's file, or creates it.
@@ -31,7 +33,7 @@ public actor TestDevice {
     ///   - create: creates the app's tables; is called for a file that has them, too.
     package init(
         _ name: String, _ login: Login, at server: URL, file: URL, tables: [String], network: TestNetwork,
-        create: @Sendable (Database) throws -> Void
+        random: TestRandom, create: @Sendable (Database) throws -> Void
     ) async throws {
         self.name = name
         self.login = login
@@ -39,6 +41,7 @@ public actor TestDevice {
         self.file = file
         self.tables = tables
         self.network = network
+        self.random = random
         if !FileManager.default.fileExists(atPath: file.path) {
             // An empty file is an empty database.
             try Data().write(to: file)
@@ -57,6 +60,7 @@ public actor TestDevice {
     private func attach() async throws {
         var options = SyncOptions(transport: network)
         options.knowledgeID = name
+        options.random = random
         options.writeCheck = .milliseconds(20)
         options.debounce = .milliseconds(10)
         if let token = login.token {

@@ -6,6 +6,8 @@ import WeirClient
 public final class TestNetwork: Transport {
     fileprivate struct State {
         var isOnline = true
+        /// How often the device has gone offline.
+        var departures = 0
         var faults = FaultPlan.none
         /// Of the next requests, before those of the plan.
         var next: [NetworkFault] = []
@@ -34,10 +36,11 @@ public final class TestNetwork: Transport {
     /// Whether requests arrive.
     public var isOnline: Bool { state.withLock { $0.isOnline } }
 
-    /// Ends what is under way, and lets no request arrive until ``goOnline()``.
+    /// Lets no request arrive until ``goOnline()``, ends event streams, and loses the answers of requests that are under way.
     public func goOffline() {
         let streams = state.withLock { state in
             state.isOnline = false
+            state.departures += 1
             defer { state.streams = [:] }
             return state.streams.values
         }
@@ -74,7 +77,7 @@ public final class TestNetwork: Transport {
 
     /// Sends a request, unless it is lost.
     public func send(_ request: TransportRequest) async throws -> TransportResponse {
-        let fault = try await begin(request)
+        let (fault, departures) = try await begin(request)
         let response: TransportResponse
         if let fault {
             response = try await fault.send(request, over: transport)
@@ -82,13 +85,13 @@ public final class TestNetwork: Transport {
             response = try await transport.send(request)
         }
         // A device that has gone offline meanwhile gets no response.
-        guard isOnline else { throw ConnectionLost() }
+        guard state.withLock({ $0.departures == departures }) else { throw ConnectionLost() }
         return response
     }
 
     /// Opens an event stream, which ends when the device goes offline.
     public func open(_ request: TransportRequest) async throws -> TransportStream {
-        let fault = try await begin(request)
+        let (fault, departures) = try await begin(request)
         var stream: TransportStream
         if let fault {
             stream = try await fault.open(request, over: transport)
@@ -107,7 +110,7 @@ public final class TestNetwork: Transport {
             }
         }
         let number = state.withLock { state -> Int? in
-            guard state.isOnline else { return nil }
+            guard state.departures == departures else { return nil }
             state.lastStream += 1
             state.streams[state.lastStream] = { events.finish(throwing: ConnectionLost()) }
             return state.lastStream
@@ -124,26 +127,26 @@ public final class TestNetwork: Transport {
         return stream
     }
 
-    /// The request's fault; returns when it has had its delay.
-    private func begin(_ request: TransportRequest) async throws -> NetworkFault? {
-        let (fault, delay) = try state.withLock { state -> (NetworkFault?, Duration) in
+    /// The request's fault, and how often the device had been offline before; returns when it has had its delay.
+    private func begin(_ request: TransportRequest) async throws -> (NetworkFault?, departures: Int) {
+        let (fault, delay, departures) = try state.withLock { state -> (NetworkFault?, Duration, Int) in
             guard state.isOnline else {
                 state.note(request, "offline")
                 throw ConnectionLost()
             }
             if state.isCalm {
                 state.note(request, nil)
-                return (nil, .zero)
+                return (nil, .zero, state.departures)
             }
             let fault = state.next.isEmpty ? state.faults.next() : state.next.removeFirst()
             state.note(request, fault?.rawValue)
-            return (fault, state.delay)
+            return (fault, state.delay, state.departures)
         }
         if delay > .zero, let clock {
             try await clock.sleep(for: delay)
-            guard isOnline else { throw ConnectionLost() }
+            guard state.withLock({ $0.departures == departures }) else { throw ConnectionLost() }
         }
-        return fault
+        return (fault, departures)
     }
 }
 

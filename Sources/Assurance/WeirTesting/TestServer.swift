@@ -56,12 +56,18 @@ public final class TestServer: Sendable {
     /// Stops the server and starts it with another version of its schema.
     ///
     /// - Parameter schema: the text of a schema file, which adds to the one before.
-    /// - Throws: what is wrong with the schema, or with the step to it.
+    /// - Throws: what is wrong with the schema, or with the step to it; then the server runs with the schema before.
     public func upgrade(schema: String) async throws {
-        let tables = try SchemaFile.tables(from: Array(schema.utf8))
+        let (before, after) = (tables, try SchemaFile.tables(from: Array(schema.utf8)))
         try await stop()
-        state.withLock { $0.tables = tables }
-        try await start()
+        state.withLock { $0.tables = after }
+        do {
+            try await start()
+        } catch {
+            state.withLock { $0.tables = before }
+            try await start()
+            throw error
+        }
     }
 
     var tables: [Table] { state.withLock { $0.tables } }

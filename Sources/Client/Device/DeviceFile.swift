@@ -55,7 +55,7 @@ actor DeviceFile {
         if schema == nil || isOnline {
             do {
                 schema = try await update(opening)
-            } catch is SyncError where schema != nil {
+            } catch let error where schema != nil && (error is SyncError || error is LocalTables.Unreadable) {
                 // The command uses the tables that are there, and says what is wrong with the network or the token.
             }
         }
@@ -63,9 +63,26 @@ actor DeviceFile {
         let tables = try LocalTables(schema: schema)
         let weir = try await Weir.open(options.file, tables: tables.names)
         let file = DeviceFile(options, executor, try Database(path: options.file.path), tables, weir)
-        // From its first command on the file is the account's.
-        if !exists { try await file.attach() }
+        do {
+            try await file.requireAccount()
+            // From its first command on the file is the account's.
+            if !exists {
+                try await file.attach()
+                Output.complain("Created \(file.path).")
+            }
+        } catch {
+            await file.close()
+            throw error
+        }
         return file
+    }
+
+    /// Refuses a command for another account than the file's, which would otherwise write rows of the file's.
+    private func requireAccount() throws {
+        guard case .named(let name) = options.account, let known = try Settings.value("sync-id", in: database),
+            known != name
+        else { return }
+        throw DeviceFailure("\(path) is attached to the account \(known), not \(name): give another --file")
     }
 
     /// Gets the server's schema, and creates what the file lacks of it.

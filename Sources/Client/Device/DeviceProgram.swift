@@ -17,8 +17,8 @@ import WeirClient
         discussion: """
             The first command that names a server creates the file with the server's tables. Afterwards every command but
             sync and watch works without a network; the file remembers server and account. Other programs may write to
-            the tables at the same time. Variables of the environment in place of options: WEIR_TOKEN, and for what the
-            file does not remember WEIR_SERVER and WEIR_SYNC_ID.
+            the tables at the same time. Variables of the environment in place of options: SYNC_TOKEN, and for what the
+            file does not remember SYNC_SERVER and SYNC_ID.
 
                 weir-device put task t1 title="Buy milk" list=home --server http://127.0.0.1:7777 --sync-id ada
                 weir-device sync
@@ -79,11 +79,11 @@ struct DeviceOptions: Sendable {
         } else if let name = value("sync-id") {
             account = .named(name)
         } else {
-            account = (value("token") ?? variable("WEIR_TOKEN")).map { token in .token { token } }
+            account = (value("token") ?? variable("SYNC_TOKEN")).map { token in .token { token } }
         }
         otherwise = (
-            try variable("WEIR_SERVER").map { text throws(UsageError) in try url(text, "WEIR_SERVER") },
-            variable("WEIR_SYNC_ID").map { .named($0) }
+            try variable("SYNC_SERVER").map { text throws(UsageError) in try url(text, "SYNC_SERVER") },
+            variable("SYNC_ID").map { .named($0) }
         )
         device = value("device")
         isJSON = invocation.option("json") != nil

@@ -105,7 +105,9 @@ enum SyncCommands {
         for await status in weir.status {
             var line = status.isComplete ? "in sync" : "syncing for the first time"
             if status.pendingRows > 0 { line = "\(Printed.rows(status.pendingRows)) pending" }
-            if let error = status.lastError { line = "offline: \(error); \(Printed.rows(status.pendingRows)) pending" }
+            if let error = status.lastError {
+                line = "not synced: \(error); \(Printed.rows(status.pendingRows)) pending"
+            }
             if line != last { Output.complain(line) }
             last = line
         }

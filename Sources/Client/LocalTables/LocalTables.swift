@@ -31,10 +31,15 @@ package struct LocalTables: Sendable, Equatable {
 
     /// Reads the body of `GET /v1/schema`.
     package init(schema body: [UInt8]) throws {
-        guard let answer = try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
-            let tables = answer["tables"] as? [[String: Any]]
-        else { throw Unreadable() }
-        let types = try ServerSchema(answer: Data(body)).tables
+        let answer: Any
+        let types: [ServerSchema.Table]
+        do {
+            answer = try JSONSerialization.jsonObject(with: Data(body))
+            types = try ServerSchema(answer: Data(body)).tables
+        } catch {
+            throw Unreadable()
+        }
+        guard let tables = (answer as? [String: Any])?["tables"] as? [[String: Any]] else { throw Unreadable() }
         self.tables = try zip(types, tables).map { table, members in
             guard let columns = members["columns"] as? [[String: Any]] else { throw Unreadable() }
             return Table(name: table.name, columns: zip(table.columns, columns).map { Column($0, $1) })

@@ -142,7 +142,42 @@ import WeirTesting
         }
     }
 
+    @Test func theAnswerOfARequestDuringWhichADeviceWasOfflineIsLost() async throws {
+        try await withTwo { kit, phone, tablet in
+            try await phone.write("INSERT INTO list VALUES ('l1', 'Home')")
+            phone.network.delay = .seconds(5)
+            let syncing = Task { try await phone.sync() }
+            try await kit.clock.delayedRequests()
+            phone.network.goOffline()
+            phone.network.goOnline()
+            phone.network.delay = .zero
+            kit.clock.advance(by: .seconds(5))
+            await #expect(throws: SyncError.self) { try await syncing.value }
+            try await kit.converge()
+            #expect(try await tablet.texts("SELECT title FROM list") == ["Home"])
+        }
+    }
+
+    @Test func devicesThatAreMadeLaterHaveTheFaultsToo() async throws {
+        try await SyncKit.with(schema: TodoApp.schema, app: TodoApp.app) { kit in
+            kit.injectFaults(percent: 100, kinds: [.lostRequest])
+            let phone = try await kit.device("phone")
+            await #expect(throws: SyncError.self) { try await phone.sync() }
+        }
+    }
+
     // MARK: The server
+
+    @Test func aStepOfTheSchemaThatIsRefusedLeavesTheServerAsItWas() async throws {
+        try await withTwo { kit, phone, tablet in
+            await #expect(throws: (any Error).self) {
+                try await kit.server.upgrade(schema: "tables: { other: { columns: { title: text } } }")
+            }
+            try await phone.write("INSERT INTO list VALUES ('l1', 'Home')")
+            try await kit.converge()
+            #expect(try await tablet.texts("SELECT title FROM list") == ["Home"])
+        }
+    }
 
     @Test func theServerKeepsWhatItHasAcknowledgedOverARestart() async throws {
         try await withTwo { kit, phone, tablet in

@@ -62,7 +62,7 @@ import WeirClient
     /// As a backup that knows nothing of SQLite copies it: the file and its log, while a process has it open.
     @Test func aFileThatIsCopiedWhileItIsInUseIsAnotherDevice() async throws {
         try await EmbeddedServer.run(in: folder, Self.schema) { url in
-            let environment = ["WEIR_SERVER": url, "WEIR_SYNC_ID": "ada"]
+            let environment = ["SYNC_SERVER": url, "SYNC_ID": "ada"]
             func succeed(_ arguments: [String], _ file: String) async throws {
                 let run = try await run(arguments, file, environment)
                 #expect(run.code == 0, "\(arguments): \(run.output)\(run.errors)")
@@ -93,7 +93,7 @@ import WeirClient
     }
 
     private func loseNothing(_ seed: UInt64, _ url: String) async throws {
-        let environment = ["WEIR_SERVER": url, "WEIR_SYNC_ID": "ada"]
+        let environment = ["SYNC_SERVER": url, "SYNC_ID": "ada"]
         let rounds = TestLength.count(12, short: 3, long: 25)
         // Two that write rows of their own, one after the other, and two that sync; the first of them creates the file.
         let found = try await withThrowingTaskGroup(of: [String: Row].self) { group in

@@ -146,7 +146,7 @@ import Testing
 
     /// deploy/test runs these one after the other, all others in parallel.
     @Test func targetsWhoseTestsStartProcessesAreListed() throws {
-        let script = try Repository.text(of: "deploy/test")
+        let script = try Repository.text(of: "deploy/libraries")
         let list = try #require(script.firstMatch(of: /\nwith_processes=\(([^)]*)\)/)).1
         let listed = Set(list.split(whereSeparator: \.isWhitespace).map(String.init))
         let servers: Set = ["KafkaServer", "PostgresServer", "ProgramRun", "ServerShell"]
@@ -156,7 +156,7 @@ import Testing
             }
             #expect(
                 listed.contains(target.name) == (startsOne || !target.dependencies.isDisjoint(with: servers)),
-                "deploy/test must list \(target.name) in with_processes exactly if its tests start processes")
+                "deploy/libraries must list \(target.name) in with_processes exactly if its tests start processes")
         }
     }
 

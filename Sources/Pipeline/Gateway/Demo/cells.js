@@ -113,7 +113,8 @@ export class Cell {
 
   /** Whether it was filled in, in a form for a new row. */
   get isFilled() {
-    return this.input.type === "checkbox" ? this.input.checked !== (this.column.default === true) : this.input.value !== "";
+    if (this.input.type !== "checkbox") return this.input.value !== "";
+    return this.isRequired || this.input.checked !== (this.column.default === true);
   }
 
   get isRequired() { return !this.column.nullable && this.column.default === undefined; }

@@ -237,7 +237,7 @@ export class Device {
   complete(results) {
     const { state } = this;
     const sent = state.edits.filter((e) => e.sent);
-    if (results.length !== sent.length) throw new Error("the answer has another number of results than the batch has changes");
+    if (results.length !== sent.length) throw new TypeError("the answer has another number of results than the batch has changes");
     state.batch = null;
     sent.forEach((edit, index) => {
       const result = results[index];

@@ -1,6 +1,7 @@
 // Requests of one device, by the client contract (docs/openapi.json).
 
 const LONGEST_RETRY_AFTER = 1_000_000; // seconds; a timer that is to wait for more than 24 days fires at once
+const LONGEST_REQUEST = 70_000; // milliseconds
 const ANSWER = ["syncId", "epoch", "schemaVersion", "owners", "changes", "knowledge", "hasMore", "revoked", "resync"];
 
 /** Why an exchange failed. Nothing is lost: the same is sent again. */
@@ -29,7 +30,9 @@ export class Server {
 
   /** Responds with status and body of an answer of the contract; throws SyncError for everything else. */
   async request(method, path, body, signal) {
-    const response = await this.send(method, path, body, signal);
+    // Over a connection that is dead without being closed, an answer would be awaited for ever.
+    const limit = AbortSignal.timeout(LONGEST_REQUEST);
+    const response = await this.send(method, path, body, signal ? AbortSignal.any([signal, limit]) : limit);
     let answer = null;
     try {
       answer = JSON.parse(await response.text());

@@ -10,7 +10,7 @@ package enum HTTPMethod: Sendable, Equatable, CustomStringConvertible {
     case other(String)
 
     /// `nil` if the bytes are not a token (RFC 9110, 5.6.2).
-    init?(_ bytes: UnsafeBufferPointer<UInt8>) {
+    package init?(_ bytes: UnsafeBufferPointer<UInt8>) {
         guard !bytes.isEmpty, bytes.allSatisfy(HTTPToken.contains) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self)
         switch text {

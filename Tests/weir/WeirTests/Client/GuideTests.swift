@@ -41,9 +41,10 @@ import Testing
     ///
     /// - Parameter end: the commands after them.
     private func play(
-        _ heading: String, at address: String = "127.0.0.1:7777", port: UInt16, end: String = "", in folder: TestFolder
+        _ heading: String, of document: String = "README.md", at address: String = "127.0.0.1:7777", port: UInt16,
+        end: String = "", in folder: TestFolder
     ) async throws -> CommandRun {
-        let blocks = try ClientGuide.blocks("sh", in: "README.md", below: heading)
+        let blocks = try ClientGuide.blocks("sh", in: document, below: heading)
         #expect(!blocks.isEmpty, "\(heading)")
         let programs = try TestedProgram.weir.executable().deletingLastPathComponent().path
         // What a command leaves running ends with the script.
@@ -53,6 +54,7 @@ import Testing
             .replacing("/tmp/", with: folder.path + "/").replacing(address, with: "127.0.0.1:\(port)")
             .replacing(".build/release", with: programs)
             .replacing("deploy/schema.yaml", with: ClientGuide.root.appending(path: "deploy/schema.yaml").path)
+            .replacing("docs/clients/", with: ClientGuide.root.appending(path: "docs/clients").path + "/")
         // The settings of the tests are none of the server's. The disk of the tests may be small.
         let settings = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("WEIR_") }.flatMap { ["-u", $0] }
         let run = try await CommandRun.tool(
@@ -106,5 +108,12 @@ import Testing
             rest = rest[place.upperBound...]
         }
         #expect(rest.isEmpty)
+    }
+
+    @Test func theCommandsOfTheGuideForOtherLanguagesLetTwoDevicesExchangeARow() async throws {
+        let folder = try TestFolder()
+        let port = try await freePort(in: folder)
+        let run = try await play("## To try it", of: "docs/clients.md", at: "127.0.0.1:7779", port: port, in: folder)
+        #expect(run.output.contains("Ada"), "\(run.output)\(run.errors)")
     }
 }

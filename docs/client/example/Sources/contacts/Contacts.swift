@@ -14,17 +14,25 @@ import WeirClient
         The server is CONTACTS_SERVER (http://127.0.0.1:7777), the account CONTACTS_ACCOUNT (ada).
         """
 
-    static func main() async throws {
+    static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard arguments.count >= 2 else {
             print(usage)
             exit(64)
         }
-        let file = URL(fileURLWithPath: arguments[0])
+        do {
+            try await use(URL(fileURLWithPath: arguments[0]), arguments[1], Array(arguments.dropFirst(2)))
+        } catch {
+            FileHandle.standardError.write(Data("contacts: \(error)\n".utf8))
+            exit(1)
+        }
+    }
+
+    private static func use(_ file: URL, _ command: String, _ words: [String]) async throws {
         try AppDatabase.create(file)
         // From here on all writes to the table are captured, of whichever connection.
         let weir = try await Weir.open(file, tables: ["person"])
-        try await run(arguments[1], Array(arguments.dropFirst(2)), weir, file)
+        try await run(command, words, weir, file)
         await weir.close()
     }
 

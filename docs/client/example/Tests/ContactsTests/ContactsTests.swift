@@ -60,7 +60,7 @@ import WeirTesting
                     do { try await device.sync() } catch is SyncError {}
                 }
                 try await kit.converge()
-                #expect(try await devices[1].texts("SELECT count(*) FROM person") == ["20"])
+                try #require(try await devices[1].texts("SELECT count(*) FROM person") == ["20"])
             }
         }
     }
