@@ -360,15 +360,15 @@ let package = Package(
         tests(
             "Pipeline/IngestTests",
             [
-                "ChangeLog", "Commands", "Configuration", "Digest", "Fuzzing", "Ingest", "JSON", "Metrics",
-                "Observability", "PartitionSupervision", "Seeded", "SyncModel", "SyncWire",
+                "ChangeLog", "Commands", "Configuration", "Digest", "Fuzzing", "Ingest", "JSON", "KafkaChangeLog",
+                "Metrics", "MockKafka", "Observability", "PartitionSupervision", "Seeded", "SyncModel", "SyncWire",
             ]),
         tests(
             "Pipeline/OrderingTests",
             [
-                "ChangeLog", "Configuration", "MemoryChangeLog", "Metrics", "Observability", "Ordering",
-                "PartitionSupervision", "RecordStore", "Seeded", "SQLiteRecordStore", "SyncModel", "SyncWire",
-                "TestClocks",
+                "ChangeLog", "Configuration", "KafkaChangeLog", "MemoryChangeLog", "Metrics", "MockKafka",
+                "Observability", "Ordering", "PartitionSupervision", "RecordStore", "Seeded", "SQLiteRecordStore",
+                "SyncModel", "SyncWire", "TestClocks",
             ]),
         tests(
             "Pipeline/StreamsFromPostgresTests",
@@ -524,7 +524,7 @@ let package = Package(
         support("Support/Fuzzing", ["Seeded"]),
         support("Support/TestClocks"),
         support("Support/ProgramRun", ["ServerShell"]),
-        support("Support/MockKafka", ["CRdkafka", "ThreadSanitizer"]),
+        support("Support/MockKafka", ["ChangeLog", "Configuration", "CRdkafka", "KafkaChangeLog", "ThreadSanitizer"]),
         support("Support/TestSignals"),
         support("Support/TestResources"),
         support("Support/IndexDamage", ["SQLite"]),

@@ -60,34 +60,41 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         let (permits, returnPermit) = AsyncStream.makeStream(of: Void.self)
         for _ in 0..<Self.maximumSteps { returnPermit.yield() }
         // Not a child task: what was enqueued is settled although this task is cancelled.
-        let settling = Task { await settle(steps, returning: returnPermit, hasCommitted) }
-        return await withTaskGroup(of: (any Error)?.self) { group in
+        let settlement = Task { await settle(steps, returning: returnPermit, hasCommitted) }
+        return await withTaskGroup(of: Ending.self) { group in
             group.addTask {
                 var failure: (any Error)?
                 do {
                     try await admit(from: reader, to: producer, taking: permits) { newSteps.yield($0) }
                 } catch {
-                    failure = error is CancellationError ? nil : error
+                    failure = Task.isCancelled ? nil : error
                 }
                 newSteps.finish()
                 // Settling waits for what is enqueued.
                 await producer.close(within: StageContext<Log>.releaseLimit)
-                return failure
+                return .admitting(failure)
             }
-            group.addTask { await settling.value }
-            var failure: (any Error)?
-            for await error in group {
-                // A failed append makes every later one fail; the receipt of the first has the cause.
-                if let error, failure == nil || isConsequence(failure) { failure = error }
+            group.addTask { .settling(await settlement.value) }
+            var admitting: (any Error)?
+            var settling: (any Error)?
+            for await ending in group {
+                switch ending {
+                case .admitting(let failure): admitting = failure
+                case .settling(let failure): settling = failure
+                }
                 // When one part ends, the other has nothing more to do but to finish.
                 group.cancelAll()
             }
-            return failure
+            // A failed append makes every later one fail, and its receipt has the cause. It also comes before a record that must
+            // wait: those before that one need not.
+            return settling ?? admitting
         }
     }
 
-    private func isConsequence(_ error: (any Error)?) -> Bool {
-        (error as? ChangeLogError)?.code == .producerFailed
+    /// Why one of the two tasks of a run ended.
+    private enum Ending: Sendable {
+        case admitting((any Error)?)
+        case settling((any Error)?)
     }
 
     /// Reads, checks and enqueues.
@@ -102,7 +109,7 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
             let start = ContinuousClock.now
             let (appended, count, stop) = admit(records, &admission, &quota)
             if count > 0 {
-                let receipt = try await producer.enqueue(appended)
+                let receipt = try await StageContext<Log>.enqueue(appended, to: producer)
                 enqueued(Step(receipt: receipt, next: records[count - 1].offset + 1, start: start))
             }
             if let stop { throw stop }

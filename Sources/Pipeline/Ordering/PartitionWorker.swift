@@ -197,7 +197,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             }
             records = records[next.endIndex...]
             do throws(ChangeLogError) {
-                step.receipts.append(try await producer.enqueue(Array(next)))
+                step.receipts.append(try await StageContext<Log>.enqueue(Array(next), to: producer))
             } catch {
                 // An append that failed before has the cause.
                 for receipt in step.receipts { _ = try await receipt.offsets() }

@@ -36,6 +36,23 @@ extension StageContext {
     /// one nor the end of the process.
     package static var releaseLimit: Duration { .seconds(5) }
 
+    /// Enqueues records; once the task is cancelled the producer is closed, so that nobody waits for room in a queue that no broker
+    /// empties.
+    package static func enqueue(
+        _ records: [NewRecord], to producer: Log.Producer
+    ) async throws(ChangeLogError) -> AppendReceipt {
+        let result: Result<AppendReceipt, ChangeLogError> = await withTaskCancellationHandler {
+            do throws(ChangeLogError) {
+                return .success(try await producer.enqueue(records))
+            } catch {
+                return .failure(error)
+            }
+        } onCancel: {
+            Task { await producer.close(within: releaseLimit) }
+        }
+        return try result.get()
+    }
+
     /// Runs a worker for each partition of a topic that is assigned to this member of a group, until the task is cancelled;
     /// then leaves the group.
     ///

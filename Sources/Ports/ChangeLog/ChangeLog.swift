@@ -54,8 +54,10 @@ package protocol LogProducer: AnyObject, Sendable {
     /// Refuses further records and waits for what is enqueued; repeating it is harmless.
     func close() async
 
-    /// Refuses further records and waits at most so long for what is enqueued; what the log does not have by then is dropped, and
-    /// its appends fail with ``ChangeLogError/Code/closed``, although the log may still take it.
+    /// Refuses further records, also those of calls that wait for room, and waits at most so long for what is enqueued.
+    ///
+    /// What the log does not have by then is dropped, although the log may still take it: the first of its appends fails with a
+    /// retriable error, those behind it with ``ChangeLogError/Code/producerFailed``.
     func close(within limit: Duration) async
 }
 

@@ -120,10 +120,15 @@ import Testing
         let producer = try await log.producer()
         try await producer.append([record(0, to: partition)])
         cluster.goDown()
-        let receipt = try await producer.enqueue([record(1, to: partition)])
+        let receipts = try await [
+            producer.enqueue([record(1, to: partition)]), producer.enqueue([record(2, to: partition)]),
+        ]
         await producer.close(within: .milliseconds(10))
-        let error = await #expect(throws: ChangeLogError.self) { try await receipt.offsets() }
-        #expect(error?.code == .closed)
+        // As after any failure: the log was not closed.
+        let cause = await #expect(throws: ChangeLogError.self) { try await receipts[0].offsets() }
+        #expect(cause?.code == .inputOutput && cause?.isRetriable == true)
+        let consequence = await #expect(throws: ChangeLogError.self) { try await receipts[1].offsets() }
+        #expect(consequence?.code == .producerFailed)
         cluster.comeUp()
         let next = try await log.producer()
         try await next.append([record(2, to: partition)])

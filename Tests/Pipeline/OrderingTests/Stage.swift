@@ -10,8 +10,8 @@ import Synchronization
 import TestClocks
 
 /// The log, the tables and the stage between them.
-struct Stage {
-    let log: MemoryChangeLog
+struct Stage<Log: ChangeLog> {
+    let log: Log
     let store: WatchedStore
     let lines = Lines()
     let clock = RecordingClock()
@@ -20,7 +20,7 @@ struct Stage {
 
     /// Starts the stage.
     init(
-        _ log: MemoryChangeLog, _ store: WatchedStore,
+        _ log: Log, _ store: WatchedStore,
         configuration: OrderingConfiguration = OrderingConfiguration(),
         schemas: KnownSchemas = KnownSchemas(Fixture.schemas),
         metrics: OrderingMetrics = OrderingMetrics(), clock: (any Clock<Duration>)? = nil
@@ -37,6 +37,9 @@ struct Stage {
             try await service.run()
         }
     }
+
+    /// Whether it has ended, after which nothing is ordered.
+    var hasEnded: Bool { store.events.facts.contains { if case .ended = $0 { true } else { false } } }
 
     /// Tells it to end.
     func cancel() { running.cancel() }

@@ -58,6 +58,8 @@ struct AppendQueue {
     private var failure: ChangeLogError?
     /// Whether an append has failed with that error, and not only with `producerFailed`.
     private var isCauseReported = false
+    /// Why what is not delivered was dropped, if no record had failed by then.
+    private var abandonedBy: ChangeLogError?
     /// The client's fatal error.
     private var fatal: KafkaError?
     private var closedBy: ChangeLogError?
@@ -185,6 +187,7 @@ struct AppendQueue {
         var actions = close(error, isRefusingWaiting: true)
         if failure == nil {
             failure = error
+            abandonedBy = error
             actions.isPurging = true
         }
         return actions
@@ -211,10 +214,12 @@ struct AppendQueue {
         appends[index].undelivered -= 1
         appends[index].offsets[number] = offset
         if let error = error ?? Self.missingOffset(offset) {
-            // Most records fail because an earlier one did, or because of the fatal error: then that is the cause.
+            // Most records fail because an earlier one did, because they were dropped, or because of the fatal error: then that
+            // is the cause.
             let isConsequence = Self.consequences.contains(error.code)
-            let cause = ChangeLogError(
+            let reported = ChangeLogError(
                 isConsequence ? fatal ?? error : error, partition: appends[index].destinations[number], needing: .write)
+            let cause = isConsequence ? abandonedBy ?? reported : reported
             fail(cause, &actions)
             // One append fails with the cause, if possible the one that failed first. The others, whose reports may arrive
             // earlier, fail with `producerFailed`.

@@ -89,13 +89,24 @@ package final class KafkaLogProducer: LogProducer {
     /// Drops what is not delivered, since brokers with another log might receive it.
     func abandon(_ error: ChangeLogError) { queue.abandon(error) }
 
-    package func close(within limit: Duration) async { await close(within: limit, .closed("the producer")) }
+    package func close(within limit: Duration) async {
+        let late = ChangeLogError(
+            .inputOutput, message: "the brokers did not acknowledge within \(limit)", isRetriable: true)
+        await close(within: limit, .closed("the producer"), late: late)
+    }
 
-    /// Drops what the brokers do not have within the limit.
+    /// Drops what the brokers do not have within the limit, since the log is closed.
     func close(within limit: Duration, _ error: ChangeLogError) async {
+        await close(within: limit, error, late: error)
+    }
+
+    /// - Parameters:
+    ///   - error: of further appends.
+    ///   - late: of what is dropped.
+    private func close(within limit: Duration, _ error: ChangeLogError, late: ChangeLogError) async {
         let abandoning = Task {
             try await Task.sleep(for: limit)
-            queue.abandon(error)
+            queue.abandon(late)
         }
         await close(error, isRefusingWaiting: true)
         abandoning.cancel()
