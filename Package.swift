@@ -200,7 +200,7 @@ let package = Package(
             ], exclude: ["Wire/Protos"]),
         library(
             "Adapters/RelationalTables",
-            ["CanonicalValues", "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor"]),
+            ["AsyncPrimitives", "CanonicalValues", "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor"]),
 
         // Platform: Libraries that know nothing of changes.
         library(
@@ -367,8 +367,8 @@ let package = Package(
             "Pipeline/OrderingTests",
             [
                 "ChangeLog", "Configuration", "KafkaChangeLog", "MemoryChangeLog", "Metrics", "MockKafka",
-                "Observability", "Ordering", "PartitionSupervision", "RecordStore", "Seeded", "SQLiteRecordStore",
-                "SyncModel", "SyncWire", "TestClocks",
+                "Observability", "Ordering", "PartitionSupervision", "Postgres", "PostgresRecordStore",
+                "PostgresServer", "RecordStore", "Seeded", "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks",
             ]),
         tests(
             "Pipeline/StreamsFromPostgresTests",

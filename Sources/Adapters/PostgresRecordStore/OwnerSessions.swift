@@ -21,6 +21,8 @@ package struct OwnerSessions: Sendable {
 
     /// Sessions with each database: a request takes some milliseconds.
     private static let connections = 2
+    /// Requests are cancelled whenever a device hangs up, and a server that answers needs less.
+    private static let grace = Duration.seconds(1)
 
     private let databases: [Database]
     private let partitioning: Partitioning
@@ -39,7 +41,7 @@ package struct OwnerSessions: Sendable {
                 let parameters = configuration.sessionParameters(number)
                 let pool = try await PostgresPool.start(
                     parameters, count: connections, connectTimeout: configuration.connectTimeout, waitingLimit: 256,
-                    name: "\(name)-\(number)"
+                    grace: grace, name: "\(name)-\(number)"
                 ) { try $0.execute(settings) }
                 databases.append(Database(name: parameters.description, pool: pool))
             }

@@ -202,7 +202,8 @@ package final class PostgresRecordStore: RecordStore {
 
     /// Writes steps, all or none, in one transaction with other waiting calls, each of which succeeds or fails separately.
     ///
-    /// A cancelled call is written nevertheless, and returns its result. All partitions of one call must be in one database.
+    /// A cancelled call ends at once, whether or not its steps are written: it is retriable, as after a lost session. All
+    /// partitions of one call must be in one database.
     package func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
         _ = try tables.get()
         guard let first = steps.first else { return }

@@ -176,29 +176,38 @@ struct Shard: Sendable {
             let commits = queue.take()
             guard !commits.isEmpty else { return }
             guard let first = await attempt(commits) else { continue }
+            // What those whose callers were cancelled have done shows when their partitions are read again.
+            let wanted = first.commits.filter { !$0.isAbandoned }
+            if wanted.isEmpty { continue }
             if first.error is PostgresError {
                 logger.warning(
                     "A session with the tables was lost; its commits are repeated in a new one",
                     [.error: .string(RecordStoreError(first.error, database: database).message)])
             }
-            guard let second = await attempt(first.commits) else { continue }
+            guard let second = await attempt(wanted) else { continue }
             let failure = RecordStoreError(second.error, database: database)
             for commit in second.commits { commit.resolve(.failure(failure)) }
         }
     }
 
-    /// Writes and resolves calls, and returns those that are not resolved.
+    /// Writes and resolves calls, and returns those that are not resolved; the session is given up once every caller was cancelled.
     private func attempt(_ commits: [PendingCommit]) async -> (commits: [PendingCommit], error: any Error)? {
-        do {
-            let tables = try tables.get()
-            return try await pool.perform { connection in
-                let group = GroupCommit(
-                    connection: connection, tables: tables, settings: settings, history: history, logger: logger)
-                return group.run(commits).map { ($0.commits, $0.error) }
+        let writing = Task { () -> (commits: [PendingCommit], error: any Error)? in
+            do {
+                let tables = try tables.get()
+                return try await pool.perform { connection in
+                    let group = GroupCommit(
+                        connection: connection, tables: tables, settings: settings, history: history, logger: logger)
+                    return group.run(commits).map { ($0.commits, $0.error) }
+                }
+            } catch {
+                return (commits, error)
             }
-        } catch {
-            return (commits, error)
         }
+        for commit in commits {
+            commit.whenAbandoned { if commits.allSatisfy(\.isSettled) { writing.cancel() } }
+        }
+        return await writing.value
     }
 
     /// Ends the sessions after the running calls.

@@ -1,18 +1,64 @@
+import AsyncPrimitives
 import RecordStore
 import Synchronization
 
 /// A call of `commit` that waits to be written.
-package struct PendingCommit: Sendable {
-    package let steps: [StoreStep]
-    private let completion: CheckedContinuation<Result<Void, RecordStoreError>, Never>
-
-    fileprivate init(_ steps: [StoreStep], _ completion: CheckedContinuation<Result<Void, RecordStoreError>, Never>) {
-        self.steps = steps
-        self.completion = completion
+package final class PendingCommit: Sendable {
+    private struct State {
+        /// Whether the caller has its result.
+        var isSettled = false
+        var isAbandoned = false
+        var notify: (@Sendable () -> Void)?
     }
 
-    /// Must be called once.
-    package func resolve(_ result: Result<Void, RecordStoreError>) { completion.resume(returning: result) }
+    package let steps: [StoreStep]
+    private let outcome = Promise<Result<Void, RecordStoreError>>()
+    private let state = Mutex(State())
+
+    fileprivate init(_ steps: [StoreStep]) { self.steps = steps }
+
+    /// Waits until the steps are written; a caller that is cancelled does not wait for it.
+    fileprivate func value() async -> Result<Void, RecordStoreError> {
+        await withTaskCancellationHandler {
+            await outcome.value()
+        } onCancel: {
+            settle(
+                .failure(
+                    RecordStoreError(
+                        .unavailable, message: "the caller was cancelled; its steps may be written or not",
+                        isRetriable: true)), isAbandoned: true)
+        }
+    }
+
+    private func settle(_ result: Result<Void, RecordStoreError>, isAbandoned: Bool) {
+        let notify: (@Sendable () -> Void)? = state.withLock { state in
+            if state.isSettled { return nil }
+            state.isSettled = true
+            state.isAbandoned = isAbandoned
+            let notify = state.notify.take()
+            return isAbandoned ? notify : nil
+        }
+        outcome.fulfil(result)
+        notify?()
+    }
+
+    /// Whether nobody waits for the result any more.
+    package var isSettled: Bool { state.withLock(\.isSettled) }
+
+    /// Whether the caller was cancelled before it had a result.
+    package var isAbandoned: Bool { state.withLock(\.isAbandoned) }
+
+    /// Calls a closure, the last one given, when the caller is cancelled; at once if it was.
+    package func whenAbandoned(_ notify: @escaping @Sendable () -> Void) {
+        let isAbandoned = state.withLock { state in
+            if !state.isSettled { state.notify = notify }
+            return state.isAbandoned
+        }
+        if isAbandoned { notify() }
+    }
+
+    /// Ends the caller's wait; without effect if it was cancelled.
+    package func resolve(_ result: Result<Void, RecordStoreError>) { settle(result, isAbandoned: false) }
 
     /// Rows and outcomes.
     fileprivate var size: Int { steps.reduce(0) { $0 + $1.rows.count + $1.outcomes.count } }
@@ -32,7 +78,7 @@ package final class CommitQueue: Sendable {
             var left: [PendingCommit] = []
             var partitions = Set<Int>()
             var size = 0
-            for commit in waiting {
+            for commit in waiting where !commit.isAbandoned {
                 let own = Set(commit.steps.map(\.partition))
                 let fits = taken.isEmpty || size + commit.size <= maximumSize
                 // A later call of the same partition stays behind, and with it all that follow.
@@ -62,22 +108,24 @@ package final class CommitQueue: Sendable {
 
     /// Queues steps and returns when they are written.
     ///
+    /// A caller that is cancelled gets an error at once. Steps that no writer has taken are not written then; any others may be
+    /// written or not, as when their session is lost.
+    ///
     /// - Parameter write: a new writer, started if one more may run: it calls `take()` until that returns nothing, or `takeAll()`
     ///   once.
     package func commit(
         _ steps: [StoreStep], startingWriter write: @escaping @Sendable () async -> Void
     ) async throws(RecordStoreError) {
-        let outcome = await withCheckedContinuation { completion in
-            let startsWriter = state.withLock { state in
-                state.waiting.append(PendingCommit(steps, completion))
-                guard state.writers < maximumWriters else { return false }
-                state.writers += 1
-                return true
-            }
-            // A task of its own: it writes other callers' steps too, which must not be cancelled with this caller.
-            if startsWriter { Task { await write() } }
+        let commit = PendingCommit(steps)
+        let startsWriter = state.withLock { state in
+            state.waiting.append(commit)
+            guard state.writers < maximumWriters else { return false }
+            state.writers += 1
+            return true
         }
-        try outcome.get()
+        // A task of its own: it writes other callers' steps too, which must not be cancelled with this caller.
+        if startsWriter { Task { await write() } }
+        try await commit.value().get()
     }
 
     /// Takes the calls of one transaction, each partition once; nothing if none waits, which ends the writer.

@@ -202,7 +202,7 @@ package final class SQLiteRecordStore: RecordStore {
 
     /// Writes steps, all or none, in one transaction with other waiting calls, each of which succeeds or fails separately.
     ///
-    /// A cancelled call is written nevertheless, and returns its result.
+    /// A cancelled call ends at once, whether or not its steps are written.
     package func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
         _ = try tables.get()
         try await queue.commit(steps) { [self] in await writeQueue() }

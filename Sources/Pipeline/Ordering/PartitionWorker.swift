@@ -92,7 +92,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             defer { endOrdering() }
             try await readAndPublish(from: reader, to: producer)
         }
-        // Not cancelled with the worker: what was published is written, if the tables take it at once. It ends once ordering has.
+        // Not cancelled with the worker: what was published is written, if the tables take it soon. It ends once ordering has.
         let writingTask = Task {
             do {
                 try await write()
@@ -102,14 +102,31 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 throw error
             }
         }
-        return await withTaskCancellationHandler {
-            let ordered = await orderingTask.result
-            // The writing task waits for what is enqueued.
-            await producer.close(within: StageContext<Log>.releaseLimit)
-            return (ordered, await writingTask.result)
+        let ordered = await withTaskCancellationHandler {
+            await orderingTask.result
         } onCancel: {
             orderingTask.cancel()
         }
+        // The writing task waits for what is enqueued.
+        await producer.close(within: StageContext<Log>.releaseLimit)
+        return (ordered, await result(of: writingTask))
+    }
+
+    /// Waits for the writing task; once the worker is cancelled, at most ``StageContext/releaseLimit``: tables that do not answer must
+    /// not delay the release of the partition.
+    private func result(of writingTask: Task<Void, any Error>) async -> Ending {
+        let hasEnded = Promise<Bool>()
+        Task {
+            _ = await writingTask.result
+            hasEnded.fulfil(true)
+        }
+        if await hasEnded.value(cancelled: false) { return await writingTask.result }
+        let limit = Task {
+            try await Task.sleep(for: StageContext<Log>.releaseLimit)
+            writingTask.cancel()
+        }
+        defer { limit.cancel() }
+        return await writingTask.result
     }
 
     private func execute(_ effects: PartitionOrdering.Effects) {

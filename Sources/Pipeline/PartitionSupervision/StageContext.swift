@@ -30,10 +30,10 @@ package struct StageContext<Log: ChangeLog>: Sendable {
 }
 
 extension StageContext {
-    /// How long the log may take for what is enqueued once the work on a partition ends.
+    /// How long the log may take for what is enqueued once the work on a partition ends, and the tables for what the log has.
     ///
-    /// What it does not take by then is made again by the partition's next worker: brokers that are away must delay neither that
-    /// one nor the end of the process.
+    /// What they do not take by then is made again by the partition's next worker: brokers and databases that do not answer must
+    /// delay neither that one nor the end of the process.
     package static var releaseLimit: Duration { .seconds(5) }
 
     /// Enqueues records; once the task is cancelled the producer is closed, so that nobody waits for room in a queue that no broker

@@ -11,7 +11,8 @@ struct ConnectionStart {
         self.database = database
     }
 
-    func run(timeout: Duration) throws(PostgresError) {
+    /// - Parameter interrupt: is told of the sockets, of which there may be several before one of the hosts accepts.
+    func run(timeout: Duration, _ interrupt: SessionInterrupt) throws(PostgresError) {
         guard PQstatus(handle) != CONNECTION_BAD else { throw failure() }
         PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
         let clock = ContinuousClock()
@@ -19,6 +20,7 @@ struct ConnectionStart {
         var state = PGRES_POLLING_WRITING
         while state != PGRES_POLLING_OK {
             let left = clock.now.duration(to: deadline)
+            try interrupt.follow(PQsocket(handle))
             guard SocketWait.wait(PQsocket(handle), forWriting: state == PGRES_POLLING_WRITING, atMost: left) else {
                 throw PostgresError(
                     message: "no session with \(database) within \(timeout); check that the server is reachable",

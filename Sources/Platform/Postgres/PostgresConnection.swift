@@ -11,6 +11,7 @@ package final class PostgresConnection {
     package let database: String
 
     let handle: OpaquePointer
+    private let interrupt: SessionInterrupt
     private var isOpen = true
     /// Whether the server announced the end of the session, which the socket may not show yet.
     private var hasEnded = false
@@ -20,19 +21,23 @@ package final class PostgresConnection {
     ///   - timeout: to connect and authenticate, without the DNS lookup.
     ///   - maximumStatements: the most prepared statements that are kept between two uses of the session; each takes some 80 kB of
     ///     the server's memory.
+    ///   - interrupt: ends what the session waits for.
     /// - Throws: `PostgresError`, with the SQLSTATE if the server rejected the session.
     package init(
-        _ parameters: ConnectionParameters, timeout: Duration, maximumStatements: Int = 200
+        _ parameters: ConnectionParameters, timeout: Duration, maximumStatements: Int = 200,
+        interrupt: SessionInterrupt = SessionInterrupt()
     ) throws(PostgresError) {
         database = parameters.description
+        self.interrupt = interrupt
         statements = StatementCache(maximumCount: maximumStatements)
         let started = parameters.withCStrings { PQconnectStartParams($0, $1, 0) }
         guard let handle = started else { throw PostgresError(message: "out of memory", isConnectionLost: true) }
         self.handle = handle
         do throws(PostgresError) {
-            try ConnectionStart(handle, database: database).run(timeout: timeout)
+            try ConnectionStart(handle, database: database).run(timeout: timeout, interrupt)
         } catch {
             PQfinish(handle)
+            interrupt.forget()
             isOpen = false
             throw error
         }
@@ -48,6 +53,7 @@ package final class PostgresConnection {
         guard isOpen else { return }
         isOpen = false
         PQfinish(handle)
+        interrupt.forget()
     }
 
     /// The server's version as one number: 150003 for 15.3.

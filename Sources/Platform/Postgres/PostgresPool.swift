@@ -2,8 +2,8 @@ import ThreadExecutor
 
 /// Connections to one database, each on a thread of its own, opened on demand and reopened when they are lost.
 ///
-/// A caller that is cancelled while it waits for a connection gets `CancellationError`; a closure that has begun runs to its
-/// end.
+/// A caller that is cancelled gets `CancellationError`; the statements of a closure that has begun fail, since its session ends.
+/// They may have been executed or not, as those of any session that is lost.
 package final class PostgresPool: Sendable {
     private let hosts: ResourcePool<ConnectionHost>
 
@@ -13,12 +13,14 @@ package final class PostgresPool: Sendable {
     ///   - connectTimeout: to connect and authenticate.
     ///   - maximumStatements: the most prepared statements that a session keeps between two uses.
     ///   - waitingLimit: how many callers may wait for a connection; further ones fail as overloaded.
+    ///   - grace: how long a call may go on after its caller was cancelled, where callers are cancelled often and a session is worth
+    ///     more than the wait.
     ///   - name: of the threads, for debuggers.
     ///   - setUp: runs first in every new session.
     /// - Throws: `ThreadStartError`.
     package static func start(
         _ parameters: ConnectionParameters, count: Int, connectTimeout: Duration = .seconds(10),
-        maximumStatements: Int = 200, waitingLimit: Int = 4096, name: String = "postgres",
+        maximumStatements: Int = 200, waitingLimit: Int = 4096, grace: Duration = .zero, name: String = "postgres",
         setUp: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
     ) async throws -> PostgresPool {
         precondition(count > 0, "a pool has at least one connection")
@@ -27,9 +29,10 @@ package final class PostgresPool: Sendable {
             for number in 1...count {
                 let thread = try DedicatedThread(name: "\(name)-\(number)")
                 hosts.append(
-                    ConnectionHost(thread: thread) {
+                    ConnectionHost(thread: thread, grace: grace) { interrupt in
                         let connection = try PostgresConnection(
-                            parameters, timeout: connectTimeout, maximumStatements: maximumStatements)
+                            parameters, timeout: connectTimeout, maximumStatements: maximumStatements,
+                            interrupt: interrupt)
                         do {
                             try setUp(connection)
                         } catch {
@@ -104,7 +107,7 @@ package struct LeasedConnection: Sendable {
 
     /// Runs a closure on the connection's thread.
     ///
-    /// - Throws: what the closure throws; `PostgresError` if the session was lost since the lease began.
+    /// - Throws: what the closure throws; `PostgresError` if the session was lost since the lease began; `CancellationError`.
     package func perform<Value: Sendable>(
         _ body: @Sendable (PostgresConnection) throws -> Value
     ) async throws -> Value {

@@ -28,6 +28,8 @@ package protocol RecordStore: RecordReader {
 
     /// Writes the steps of one or more partitions in one transaction, if the position of every partition is still
     /// `expected`; otherwise writes nothing and throws ``RecordStoreError/Code/fenced``.
+    ///
+    /// A cancelled call may end with a retriable error although its steps are written, or are yet to be.
     func commit(_ steps: [StoreStep]) async throws(RecordStoreError)
 
     /// The size of a partition's snapshot, for progress reports.

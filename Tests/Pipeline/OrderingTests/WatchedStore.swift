@@ -19,7 +19,7 @@ final class WatchedStore: RecordStore {
     typealias Hook = @Sendable (_ number: Int) async throws(RecordStoreError) -> Void
 
     let events = Signal<Event>()
-    private let base: SQLiteRecordStore
+    private let base: any RecordStore
     private let beforeCommit: Hook
     private let beforeRead: Hook
     private let beforePosition: Hook
@@ -30,7 +30,7 @@ final class WatchedStore: RecordStore {
     ///   - beforeRead: called with the number of the read of rows, from 0.
     ///   - beforePosition: called with the number of the read of the first partition's position, from 0.
     init(
-        _ base: SQLiteRecordStore, beforeCommit: @escaping Hook = { _ in }, beforeRead: @escaping Hook = { _ in },
+        _ base: any RecordStore, beforeCommit: @escaping Hook = { _ in }, beforeRead: @escaping Hook = { _ in },
         beforePosition: @escaping Hook = { _ in }
     ) {
         self.base = base

@@ -109,7 +109,10 @@ struct MigrationRun: Sendable {
             }
         }
         guard try await publish() else { return .notPublished }
-        for database in changed { try await database.session.perform { try $0.execute("COMMIT") } }
+        // In a task of its own: what is published is committed in all databases, also if the caller is cancelled by then.
+        try await Task {
+            for database in changed { try await database.session.perform { try $0.execute("COMMIT") } }
+        }.value
         return .done(databases.map(\.plan))
     }
 

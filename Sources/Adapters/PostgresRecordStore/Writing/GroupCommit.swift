@@ -28,7 +28,7 @@ struct GroupCommit {
                 break
             }
         }
-        for (index, commit) in commits.enumerated() {
+        for (index, commit) in commits.enumerated() where !commit.isAbandoned {
             switch write(commit.steps) {
             case .success: commit.resolve(.success(()))
             case .failure(.lost(let error)): return (Array(commits[index...]), error)

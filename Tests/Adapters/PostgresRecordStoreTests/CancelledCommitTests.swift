@@ -1,0 +1,80 @@
+import Postgres
+import PostgresRecordStore
+import PostgresServer
+import RecordStore
+import SyncModel
+import Testing
+
+/// Commits whose callers are cancelled, since the server is silent.
+@Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"), .timeLimit(.minutes(5)))
+struct CancelledCommitTests {
+    /// Silent before the server has the whole transaction, and after it was committed.
+    @Test(arguments: [(CuttingProxy.Direction.toServer, 200), (.toClient, 0)])
+    func endAtOnceAndAreWrittenOnceHoweverFarTheyCame(direction: CuttingProxy.Direction, bytes: Int) async throws {
+        let place = try await PostgresStoreHarness.make()
+        try await place.withProxiedStore { store, proxy in
+            try await store.prepare(Samples.first)
+            try await store.commit([Samples.step(1, [Samples.row("a")], [Samples.outcome(1)])])
+            let step = Samples.step(2, [Samples.row("a", version: 2)], [Samples.outcome(2)])
+            proxy.hold(direction, after: bytes)
+            let call = Task { try await store.commit([step]) }
+            await proxy.waitUntilHeld()
+            call.cancel()
+            let error = await #expect(throws: RecordStoreError.self) { try await call.value }
+            #expect(error?.code == .unavailable)
+            #expect(error?.isRetriable == true)
+            proxy.letGo()
+            // The abandoned session may still commit.
+            try await store.commit([step])
+            #expect(try await store.position(of: 0) == step.position)
+            #expect(try await place.query("SELECT outcomes::text FROM weir_devices") == [["2"]])
+            try await store.commit([Samples.step(3)])
+        }
+    }
+
+    @Test func aCommitThatWaitsIsNotWrittenAndOthersAre() async throws {
+        let place = try await PostgresStoreHarness.make()
+        try await place.withProxiedStore { store, proxy in
+            try await store.prepare(Samples.first)
+            func call(_ partition: Int) -> Task<Void, any Error> {
+                let step = Samples.step(1, [Samples.row("a", of: "owner \(partition)")], partition: partition)
+                return Task.immediate { try await store.commit([step]) }
+            }
+            proxy.hold(.toServer, after: 0)
+            let first = call(0)
+            await proxy.waitUntilHeld()
+            let (second, third) = (call(1), call(2))
+            second.cancel()
+            let error = await #expect(throws: RecordStoreError.self) { try await second.value }
+            #expect(error?.isRetriable == true)
+            proxy.letGo()
+            try await first.value
+            try await third.value
+            #expect(try await store.position(of: 1) == nil)
+            #expect(try await store.position(of: 2) == Samples.position(1))
+        }
+    }
+
+    @Test func othersOfTheSameTransactionGoOn() async throws {
+        let place = try await PostgresStoreHarness.make()
+        try await place.withProxiedStore { store, proxy in
+            try await store.prepare(Samples.first)
+            func call(_ partition: Int) -> Task<Void, any Error> {
+                let step = Samples.step(1, [Samples.row("a", of: "owner \(partition)")], partition: partition)
+                return Task.immediate { try await store.commit([step]) }
+            }
+            proxy.hold(.toServer, after: 0)
+            let first = call(0)
+            await proxy.waitUntilHeld()
+            let (second, third) = (call(1), call(2))
+            // The writer continues with the other two in a session that is silent, too.
+            first.cancel()
+            await #expect(throws: RecordStoreError.self) { try await first.value }
+            second.cancel()
+            await #expect(throws: RecordStoreError.self) { try await second.value }
+            proxy.letGo()
+            try await third.value
+            #expect(try await store.position(of: 2) == Samples.position(1))
+        }
+    }
+}
