@@ -18,7 +18,7 @@ package struct OrderingConfiguration: ConfigurationComponent {
             "Size of the parts that are ordered in one step; steps grow with the backlog up to this.")
         Setting(
             "step-row-bytes", \.stepRowBytes, .byteSize(in: 1024...(1 << 30)),
-            "Size of the rows that are read for one step, in one lookup; a part that needs more is taken alone, in several lookups."
+            "Size of the rows that are read for one step, in one lookup; a part that needs more is taken alone, in several lookups, and one such part at a time in a process."
         )
         Setting(
             "overlay-bytes", \.overlayBytes, .byteSize(in: 1024...(1 << 34)),

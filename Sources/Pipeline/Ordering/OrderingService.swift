@@ -15,6 +15,7 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     private let store: Store
     private let configuration: OrderingConfiguration
     private let budget: OverlayBudget
+    private let largeParts = LargePartTurns()
     private let metrics: OrderingMetrics
 
     /// - Parameters:
@@ -57,7 +58,7 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     ) async throws {
         try await PartitionWorker(
             partition: partition, context: context, store: store, configuration: configuration, budget: budget,
-            metrics: metrics, isCautious: isCautious, hasProgressed: hasProgressed
+            largeParts: largeParts, metrics: metrics, isCautious: isCautious, hasProgressed: hasProgressed
         ).run()
     }
 

@@ -19,6 +19,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let store: Store
     private let configuration: OrderingConfiguration
     private let budget: OverlayBudget
+    private let largeParts: LargePartTurns
     private let metrics: OrderingMetrics
     private let hasProgressed: @Sendable () -> Void
     private let positionGauge: Gauge
@@ -41,7 +42,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     init(
         partition: Int, context: StageContext<Log>, store: Store, configuration: OrderingConfiguration,
-        budget: OverlayBudget, metrics: OrderingMetrics, isCautious: Bool,
+        budget: OverlayBudget, largeParts: LargePartTurns, metrics: OrderingMetrics, isCautious: Bool,
         hasProgressed: @escaping @Sendable () -> Void
     ) {
         self.partition = partition
@@ -49,6 +50,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         self.store = store
         self.configuration = configuration
         self.budget = budget
+        self.largeParts = largeParts
         self.metrics = metrics
         self.isCautious = isCautious
         self.hasProgressed = hasProgressed
@@ -181,11 +183,12 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         let schemas = context.schemas.now
         var taken = isCautious ? parts.prefix(1) : ordering.prefix(of: parts)
         let watch = Stopwatch()
-        let known = try await readAhead(&taken)
+        let (known, turn) = try await readAhead(&taken)
         let (decided, obstacle) = ordering.decide(&taken, known, schemas: schemas)
         metrics.decideDuration.record(watch.nanoseconds)
         parts = parts[taken.startIndex...]
         if var step = decided {
+            step.turn = turn
             metrics.record(step.counts)
             try await enqueue(&step, producer)
             execute(ordering.add(step))
@@ -239,22 +242,27 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     /// Reads in bulk what the parts touch, and removes those at the end whose rows are more than one lookup returns.
     ///
     /// One lookup has everything, unless rows are larger than those read before. If it has not even the rows of the first part,
-    /// that part is taken alone, and its rows are looked up until it has those that it may touch (``TouchedRows``).
-    private func readAhead(_ parts: inout ArraySlice<PartAtOffset>) async throws -> ReadAhead {
+    /// that part is taken alone, and its rows are looked up, once it has its turn, until it has those that it may touch
+    /// (``TouchedRows``).
+    private func readAhead(
+        _ parts: inout ArraySlice<PartAtOffset>
+    ) async throws -> (known: ReadAhead, turn: LargePartTurns.Turn?) {
         let lookups = ordering.beginReadAhead(parts)
         var known = lookups.known
-        if lookups.isEmpty { return known }
+        if lookups.isEmpty { return (known, nil) }
         try await lookUp(
             lookups.rows, Array(lookups.progress), Array(lookups.applied), Array(lookups.owners), &known)
         let read = ordering.readPrefix(of: parts, known)
         guard read.isEmpty, let first = parts.first else {
             parts = read
-            return known
+            return (known, nil)
         }
         parts = parts.prefix(1)
+        var turn: LargePartTurns.Turn?
         while true {
             let next = ordering.nextRows(of: first.part, known)
-            if next.isEmpty { return known }
+            if next.isEmpty { return (known, turn) }
+            if turn == nil { turn = try await largeParts.take(context.clock) }
             try Task.checkCancellation()
             try await lookUp(next, [], [], [], &known)
         }
@@ -300,9 +308,10 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 }
                 let next = steps.last?.state.nextOffset ?? ordering.state.nextOffset
                 let transaction = ordering.beginWrite(steps, orderedOffset: results.position(before: next))
-                try await commit(transaction)
+                try await commit(transaction, of: steps)
                 positionGauge.set(Int(transaction.position.state.nextOffset))
                 execute(ordering.endWrite(steps, at: transaction.position))
+                for step in steps { step.turn?.giveBack() }
                 isCautious = false
                 hasProgressed()
                 for step in steps { metrics.writeDuration.record(step.watch.nanoseconds) }
@@ -324,13 +333,15 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     /// Retried here, since a new worker would publish the results again with every attempt. Meanwhile the overlay fills to its
     /// limit, and the backlog stays in the log. Once ordering has ended, tables that fail are left to the partition's next worker,
     /// so that they do not delay the release of the partition.
-    private func commit(_ transaction: StoreStep) async throws {
+    private func commit(_ transaction: StoreStep, of steps: [PendingStep]) async throws {
         var backoff = Backoff(configuration.retries(context.clock))
         while true {
             do throws(RecordStoreError) {
                 return try await store.commit([transaction])
             } catch {
                 guard error.isRetriable, ordering.isOrdering else { throw error }
+                // Other partitions do not wait for these tables.
+                for step in steps { step.turn?.giveBack() }
                 metrics.supervision(of: partition).retries.add()
                 let delay = backoff.next()
                 context.failures.record(Self.name(partition), error, pause: delay)

@@ -26,6 +26,8 @@ struct PendingStep: Sendable {
     private(set) var size = 1024
     /// Resolve when `ordered` has the records, one for each append; none when there are none.
     var receipts: [AppendReceipt] = []
+    /// The turn of its one part, where that is a large one.
+    var turn: LargePartTurns.Turn?
 
     init(number: Int, state: PartitionState) {
         self.number = number
