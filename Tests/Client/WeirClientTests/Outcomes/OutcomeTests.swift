@@ -4,7 +4,7 @@ import Testing
 import WeirClient
 
 /// What an app is told about what it has written.
-@Suite struct OutcomeTests {
+@Suite(.timeLimit(.minutes(2))) struct OutcomeTests {
     private func synced(_ server: ContractServer, _ policy: String = "checkBase") async throws -> Device {
         server.state.withLock { $0.policy = policy }
         let device = try await Device()

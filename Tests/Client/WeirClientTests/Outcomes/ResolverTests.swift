@@ -5,7 +5,7 @@ import Testing
 import WeirClient
 
 /// Resolvers of tables, which decide about conflicts.
-@Suite struct ResolverTests {
+@Suite(.timeLimit(.minutes(2))) struct ResolverTests {
     private struct Failure: Error {}
 
     private func conflicted(

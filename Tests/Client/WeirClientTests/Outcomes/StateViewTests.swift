@@ -5,7 +5,7 @@ import Testing
 import WeirClient
 
 /// The view with the sync state of each row of a table.
-@Suite struct StateViewTests {
+@Suite(.timeLimit(.minutes(2))) struct StateViewTests {
     private static let states = "SELECT id || ' ' || state || ' ' || is_seen FROM weir_item_state ORDER BY id"
 
     @Test func aRowIsPendingThenSentThenOrderedThenSeen() async throws {

@@ -3,7 +3,7 @@ import Seeded
 import Testing
 import WeirClient
 
-@Suite struct ServerTests {
+@Suite(.timeLimit(.minutes(2))) struct ServerTests {
     private static let url = URL(string: "https://example.org/weir")!
 
     /// A closure for tokens that returns t1, t2 and so on.

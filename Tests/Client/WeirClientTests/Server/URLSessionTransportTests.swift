@@ -3,7 +3,7 @@ import Fuzzing
 import Testing
 import WeirClient
 
-@Suite struct URLSessionTransportTests {
+@Suite(.timeLimit(.minutes(2))) struct URLSessionTransportTests {
     private func request(_ server: LocalServer, _ method: String = "GET", body: String = "") -> TransportRequest {
         TransportRequest(
             method: method, url: server.url.appendingPathComponent("v1/x"), headers: ["authorization": "Bearer t"],

@@ -3,7 +3,7 @@ import TestResources
 import Testing
 import WeirClient
 
-@Suite struct FileWatchTests {
+@Suite(.timeLimit(.minutes(2))) struct FileWatchTests {
     /// What another connection writes, which is the app's.
     @Test(arguments: ["WAL", "DELETE", "TRUNCATE", "PERSIST"]) func eachCommitOfAnotherConnectionIsAnEvent(
         mode: String

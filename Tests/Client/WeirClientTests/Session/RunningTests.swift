@@ -8,7 +8,7 @@ import Testing
 import WeirClient
 
 /// Weir running in an app: with a clock of the test's, and a server in memory.
-@Suite struct RunningTests {
+@Suite(.timeLimit(.minutes(2))) struct RunningTests {
     final class Scene {
         let device: Device
         let clock = ManualClock()
@@ -47,10 +47,15 @@ import WeirClient
         static func running() async throws -> Scene {
             let scene = try await Scene()
             try await scene.start()
-            await scene.server.opened.next()
+            try await scene.server.opened.nextOrCancellation()
             try await scene.device.weir.firstSync()
             try await scene.idle()
             return scene
+        }
+
+        /// Waits until a session has succeeded since a status, and Weir is idle with nothing pending.
+        func synced(since before: SyncStatus) async throws {
+            _ = try await status { $0.phase == .idle && $0.lastSuccess != before.lastSuccess && $0.pendingRows == 0 }
         }
 
         /// Waits until Weir is idle, with its event stream open and nothing pending.
@@ -72,10 +77,10 @@ import WeirClient
         try await scene.idle()
         #expect(scene.server.server.live.count == 1)
         // Another device's write.
+        let before = scene.device.weir.currentStatus
         let head = scene.server.server.write("item", "b", ["title": "B"])
         scene.server.event(head: head)
-        _ = try await scene.status { $0.phase == .syncing }
-        try await scene.idle()
+        try await scene.synced(since: before)
         #expect(try scene.device.rows().count == 2)
         await scene.device.weir.close()
     }
@@ -88,15 +93,15 @@ import WeirClient
         try await weir.sync()
         let moved = Signal<Bool>()
         let watching = Task { try await Weir.watch({ weir }) { moved.send($0) } }
-        await scene.server.opened.next()
+        try await scene.server.opened.nextOrCancellation()
         scene.server.event(head: old)
-        #expect(await moved.next() == false)
+        #expect(try await moved.nextOrCancellation() == false)
         let new = scene.server.server.write("item", "b", ["title": "B"])
         scene.server.event(head: new)
-        #expect(await moved.next() == true)
+        #expect(try await moved.nextOrCancellation() == true)
         try await weir.sync()
         scene.server.event(head: new)
-        #expect(await moved.next() == false)
+        #expect(try await moved.nextOrCancellation() == false)
         scene.server.endEvents()
         try await watching.value
     }
@@ -129,7 +134,7 @@ import WeirClient
         let held = scene.server.hold()
         let weir = scene.device.weir
         let first = Task { try await weir.sync() }
-        while await scene.server.arrived.next() != "GET /v1/schema" {}
+        while try await scene.server.arrived.nextOrCancellation() != "GET /v1/schema" {}
         try scene.device.run("INSERT INTO item VALUES ('b', 'B', NULL)")
         let second = Task { try await weir.sync() }
         let third = Task { try await weir.sync() }
@@ -147,12 +152,12 @@ import WeirClient
         var options = scene.options
         options.now = { Date(timeIntervalSince1970: 1000) }
         try await scene.device.weir.attach("abc", server: Device.url, options: options)
-        while await scene.server.arrived.next() != "POST /v1/pull" {}
+        while try await scene.server.arrived.nextOrCancellation() != "POST /v1/pull" {}
         let weir = scene.device.weir
         let held = scene.server.hold("POST /v1/pull", after: 2)
         let session = Task { try await weir.sync(until: Date(timeIntervalSince1970: 1030)) }
         // The schema and two pages; the third is held back.
-        for _ in 0..<4 { _ = await scene.server.arrived.next() }
+        for _ in 0..<4 { _ = try await scene.server.arrived.nextOrCancellation() }
         await scene.clock.sleeper(until: .seconds(30))
         scene.clock.advance(by: .seconds(30))
         let isOver = try await session.value
@@ -197,11 +202,11 @@ import WeirClient
 
     @Test func aDetachThatIsRefusedLeavesItStarted() async throws {
         let scene = try await Scene.running()
+        let before = scene.device.weir.currentStatus
         try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
         await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await scene.device.weir.detach() }
         try #require(scene.device.weir.currentStatus.phase != .stopped)
-        _ = try await scene.status { $0.phase == .syncing }
-        try await scene.idle()
+        try await scene.synced(since: before)
         #expect(scene.server.server.live.count == 1)
         try await scene.device.weir.detach()
         #expect(scene.device.weir.currentStatus.phase == .stopped)
@@ -220,7 +225,7 @@ import WeirClient
             DELETE FROM weir_applying; COMMIT
             """)
         try await scene.device.weir.start()
-        await scene.server.opened.next()
+        try await scene.server.opened.nextOrCancellation()
         try await scene.device.weir.firstSync()
         try await scene.idle()
         #expect(scene.server.server.live.isEmpty)
@@ -244,13 +249,14 @@ import WeirClient
     @Test func aSuspendedWeirHoldsNoLockAndCapturesStill() async throws {
         let scene = try await Scene()
         try await scene.start()
-        await scene.server.opened.next()
+        try await scene.server.opened.nextOrCancellation()
         try await scene.device.weir.firstSync()
+        let before = scene.device.weir.currentStatus
         // In the middle of a session.
         let held = scene.server.hold("POST /v1/sync")
         try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
         await scene.device.weir.nudge()
-        while await scene.server.arrived.next() != "POST /v1/sync" {}
+        while try await scene.server.arrived.nextOrCancellation() != "POST /v1/sync" {}
         await scene.device.weir.suspend()
         #expect(scene.device.weir.currentStatus.phase == .suspended)
         await #expect(throws: WeirError.suspended) { try await scene.device.weir.pendingRows() }
@@ -262,8 +268,7 @@ import WeirClient
         _ = try scene.device.rows()
         held.finish()
         try await scene.device.weir.resume()
-        _ = try await scene.status { $0.phase == .syncing }
-        try await scene.idle()
+        try await scene.synced(since: before)
         #expect(scene.server.server.live.count == 2)
         await scene.device.weir.close()
     }
@@ -277,7 +282,7 @@ import WeirClient
         try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
         let weir = scene.device.weir
         let call = Task { try await weir.sync() }
-        while await scene.server.arrived.next() != "POST /v1/sync" {}
+        while try await scene.server.arrived.nextOrCancellation() != "POST /v1/sync" {}
         await weir.suspend()
         await #expect(throws: (any Error).self) { try await call.value }
         held.finish()
@@ -295,15 +300,15 @@ import WeirClient
         try await scene.start()
         try await scene.device.weir.firstSync()
         await scene.device.weir.stop()
-        #expect(scene.device.weir.currentStatus.phase == .stopped)
+        let before = scene.device.weir.currentStatus
+        #expect(before.phase == .stopped)
         let count = scene.server.server.requests.count
         try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
         await scene.device.weir.nudge()
         scene.clock.advance(by: .seconds(1000))
         #expect(scene.server.server.requests.count == count)
         try await scene.device.weir.start()
-        _ = try await scene.status { $0.phase == .syncing }
-        try await scene.idle()
+        try await scene.synced(since: before)
         #expect(scene.server.server.live.count == 1)
         await scene.device.weir.close()
         var last: SyncStatus?

@@ -70,7 +70,7 @@ import WeirClient
         }
         let weir = device.weir
         let call = Task { try await weir.sync() }
-        await asked.next()
+        try await asked.nextOrCancellation()
         await device.weir.suspend()
         await #expect(throws: (any Error).self) { try await call.value }
     }
@@ -82,7 +82,7 @@ import WeirClient
         try await device.attach(hanging(began))
         let weir = device.weir
         let other = Task { try await weir.sync() }
-        await began.next()
+        try await began.nextOrCancellation()
         #expect(try await device.weir.sync(until: Date(timeIntervalSinceNow: -1)) == false)
         await device.weir.close()
         await #expect(throws: (any Error).self) { try await other.value }
@@ -101,7 +101,7 @@ import WeirClient
                 throw CancellationError()
             })
         try await device.weir.start()
-        await began.next()
+        try await began.nextOrCancellation()
         let weir = device.weir
         let suspending = Task { await weir.suspend() }
         await #expect(throws: WeirError.suspended) {
@@ -126,7 +126,7 @@ import WeirClient
         let began = Signal<Void>()
         try await device.attach(hanging(began))
         try await device.weir.start()
-        await began.next()
+        try await began.nextOrCancellation()
         try device.run("INSERT INTO item VALUES ('b', 'B', NULL)")
         try await device.attach(server)
         for await status in device.weir.status
@@ -149,7 +149,7 @@ import WeirClient
         try await device.weir.attach("abc", server: Device.url, options: options)
         let weir = device.weir
         let sync = Task { try await weir.sync() }
-        await began.next()
+        try await began.nextOrCancellation()
         let other = Lease(holder: "other")
         for _ in 0..<6 {
             await clock.sleeper(for: Lease.renewal)

@@ -3,7 +3,7 @@ import Testing
 import WeirClient
 
 /// The tables that `writtenTables` names, for observations of other libraries.
-@Suite struct WrittenTablesTests {
+@Suite(.timeLimit(.minutes(2))) struct WrittenTablesTests {
     private static func device() async throws -> Device {
         try await Device(
             """
