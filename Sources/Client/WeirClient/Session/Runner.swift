@@ -149,6 +149,8 @@ package actor Runner {
                 while true { try await look(in: interval) }
             }
             defer { file.end() }
+            // What was committed before the watch has begun.
+            try await lookForWrites()
             for await _ in file.events {
                 later?.cancel()
                 try await look(in: Self.commit)

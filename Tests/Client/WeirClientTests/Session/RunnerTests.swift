@@ -6,7 +6,7 @@ import TestSignals
 import Testing
 import WeirClient
 
-@Suite struct RunnerTests {
+@Suite(.timeLimit(.minutes(2))) struct RunnerTests {
     /// A runner whose sessions, writes and event stream are a test's.
     private final class Scene: Sendable {
         let clock = ManualClock()
@@ -62,34 +62,35 @@ import WeirClient
         func record(_ event: AttemptSchedule.Event) async { await runner.withLock { $0 }?.record(event) }
     }
 
-    @Test func aWriteOfAnotherConnectionIsSentWithoutAnyCall() async {
+    @Test func aWriteOfAnotherConnectionIsSentWithoutAnyCall() async throws {
         let scene = Scene()
         let task = scene.start()
-        await scene.begun.next()
+        try await scene.begun.nextOrCancellation()
         scene.ends.send(.success(false))
-        #expect(await scene.idle.next() == .seconds(300))
+        #expect(try await scene.idle.nextOrCancellation() == .seconds(300))
         scene.hasWrites.withLock { $0 = true }
         await scene.clock.sleeper(until: .seconds(1))
         scene.clock.advance(by: .seconds(1))
         // The event stream that is refused is another reason to say when the next session is due.
-        while await scene.idle.next() != .milliseconds(1100) {}
+        while try await scene.idle.nextOrCancellation() != .milliseconds(1100) {}
         await scene.clock.sleeper(until: .milliseconds(1100))
         scene.clock.advance(by: .milliseconds(100))
-        await scene.begun.next()
+        try await scene.begun.nextOrCancellation()
         task.cancel()
         scene.ends.send(.failure(CancellationError()))
         await task.value
     }
 
-    @Test func anIdleRunnerSleepsWithoutTimersAndLooksAfterWritesToTheFile() async {
+    @Test func anIdleRunnerSleepsWithoutTimersAndLooksAfterWritesToTheFile() async throws {
         let scene = Scene()
         let task = scene.start(watches: true, watchesFile: true)
-        await scene.begun.next()
-        await scene.connected.next()
+        try await scene.begun.nextOrCancellation()
+        try await scene.connected.nextOrCancellation()
         scene.events.send(.success(false))
-        await scene.looks.next()
+        // One since the watch has begun, and one for the event.
+        for _ in 0..<2 { try await scene.looks.nextOrCancellation() }
         scene.ends.send(.success(false))
-        while await scene.idle.next() != nil {}
+        while try await scene.idle.nextOrCancellation() != nil {}
         #expect(scene.clock.sleeping == 0)
         // A commit may be seen only later than the event.
         scene.writes.continuation.yield()
@@ -97,33 +98,45 @@ import WeirClient
             await scene.clock.sleepers(sleepers)
             await scene.clock.sleeper(for: .milliseconds(pause))
             scene.clock.advance(by: .milliseconds(pause))
-            await scene.looks.next()
+            try await scene.looks.nextOrCancellation()
         }
         scene.hasWrites.withLock { $0 = true }
         await scene.clock.sleeper(for: .seconds(16))
         scene.clock.advance(by: .seconds(16))
-        await scene.looks.next()
-        while await scene.idle.next() == nil {}
+        try await scene.looks.nextOrCancellation()
+        while try await scene.idle.nextOrCancellation() == nil {}
         await scene.clock.sleeper(for: .milliseconds(100))
         scene.clock.advance(by: .milliseconds(100))
-        await scene.begun.next()
+        try await scene.begun.nextOrCancellation()
         scene.ends.send(.success(false))
-        while await scene.idle.next() != nil {}
+        while try await scene.idle.nextOrCancellation() != nil {}
         #expect(scene.clock.sleeping == 0)
         task.cancel()
         scene.events.send(.failure(CancellationError()))
         await task.value
-        await scene.isFileClosed.next()
+        try await scene.isFileClosed.nextOrCancellation()
     }
 
-    @Test func manyWritesInARowCostALookInEachInterval() async {
+    /// What was committed before the watch has begun is no event of it.
+    @Test func theFileIsLookedAtWhenTheWatchBegins() async throws {
         let scene = Scene()
         let task = scene.start(watches: true, watchesFile: true)
-        await scene.begun.next()
+        try await scene.looks.nextOrCancellation()
+        task.cancel()
+        scene.events.send(.failure(CancellationError()))
+        scene.ends.send(.failure(CancellationError()))
+        await task.value
+    }
+
+    @Test func manyWritesInARowCostALookInEachInterval() async throws {
+        let scene = Scene()
+        let task = scene.start(watches: true, watchesFile: true)
+        try await scene.begun.nextOrCancellation()
+        try await scene.looks.nextOrCancellation()
         scene.writes.continuation.yield()
         await scene.clock.sleeper(for: .milliseconds(20))
         scene.clock.advance(by: .milliseconds(20))
-        await scene.looks.next()
+        try await scene.looks.nextOrCancellation()
         // The pause, and the looks after the last event.
         await scene.clock.sleepers(2)
         scene.writes.continuation.yield()
@@ -136,26 +149,28 @@ import WeirClient
     }
 
     /// What an app's keep-alive is for, too.
-    @Test func eachPieceOfTheEventStreamIsAReasonToLookForWrites() async {
+    @Test func eachPieceOfTheEventStreamIsAReasonToLookForWrites() async throws {
         let scene = Scene()
         let task = scene.start(watches: true, watchesFile: true)
-        await scene.begun.next()
+        try await scene.begun.nextOrCancellation()
         scene.ends.send(.success(false))
+        try await scene.looks.nextOrCancellation()
         scene.hasWrites.withLock { $0 = true }
         scene.events.send(.success(false))
-        while await scene.idle.next() != .milliseconds(100) {}
+        while try await scene.idle.nextOrCancellation() != .milliseconds(100) {}
         task.cancel()
         scene.events.send(.failure(CancellationError()))
         await task.value
     }
 
-    @Test func aFailedSessionIsRepeatedAndANudgeRepeatsItAtOnce() async {
+    @Test func aFailedSessionIsRepeatedAndANudgeRepeatsItAtOnce() async throws {
         let scene = Scene()
-        let task = scene.start()
+        // An event stream that is refused would say again when the next session is due.
+        let task = scene.start(watches: true)
         for _ in 0..<20 {
-            await scene.begun.next()
+            try await scene.begun.nextOrCancellation()
             scene.ends.send(.failure(SyncError(.unreachable, "lost")))
-            guard let due = await scene.idle.next() else {
+            guard let due = try await scene.idle.nextOrCancellation() else {
                 Issue.record("no session is due")
                 break
             }
@@ -164,48 +179,49 @@ import WeirClient
             await scene.clock.sleeper(until: due)
             scene.clock.advance(by: due - now)
         }
-        await scene.begun.next()
+        try await scene.begun.nextOrCancellation()
         scene.ends.send(.failure(SyncError(.forbidden, "no")))
-        _ = await scene.idle.next()
+        _ = try await scene.idle.nextOrCancellation()
         await scene.record(.nudged)
-        await scene.begun.next()
+        try await scene.begun.nextOrCancellation()
         task.cancel()
         scene.ends.send(.failure(CancellationError()))
+        scene.events.send(.failure(CancellationError()))
         await task.value
     }
 
-    @Test func anEventOfTheServerBeginsASessionAndAnOpenStreamNeedsNoTimer() async {
+    @Test func anEventOfTheServerBeginsASessionAndAnOpenStreamNeedsNoTimer() async throws {
         let scene = Scene()
         let task = scene.start(watches: true)
-        await scene.begun.next()
-        await scene.connected.next()
+        try await scene.begun.nextOrCancellation()
+        try await scene.connected.nextOrCancellation()
         scene.events.send(.success(false))
         scene.ends.send(.success(false))
         var due: Duration? = .zero
-        while due != nil { due = await scene.idle.next() }
+        while due != nil { due = try await scene.idle.nextOrCancellation() }
         scene.events.send(.success(true))
-        await scene.begun.next()
+        try await scene.begun.nextOrCancellation()
         scene.ends.send(.success(false))
         // The stream ends: the timer is needed again, and the stream is opened again after a pause.
-        while await scene.idle.next() != nil {}
+        while try await scene.idle.nextOrCancellation() != nil {}
         scene.events.send(.failure(CancellationError()))
-        while due == nil { due = await scene.idle.next() }
+        while due == nil { due = try await scene.idle.nextOrCancellation() }
         #expect(due == .seconds(300))
         // The looks at the file, the timer, and the pause before the next stream.
         await scene.clock.sleepers(3)
         scene.clock.advance(by: .seconds(1))
-        await scene.connected.next()
+        try await scene.connected.nextOrCancellation()
         task.cancel()
         scene.events.send(.failure(CancellationError()))
         await task.value
     }
 
-    @Test func aStreamWhoseTokenHasExpiredIsOpenedWithTheNextOneAtOnce() async {
+    @Test func aStreamWhoseTokenHasExpiredIsOpenedWithTheNextOneAtOnce() async throws {
         let scene = Scene()
         let task = scene.start(watches: true)
-        await scene.connected.next()
+        try await scene.connected.nextOrCancellation()
         scene.events.send(.failure(SyncError(.unauthenticated, "expired")))
-        await scene.connected.next()
+        try await scene.connected.nextOrCancellation()
         // And once only.
         scene.events.send(.failure(SyncError(.unauthenticated, "expired")))
         await scene.clock.sleepers(2)
@@ -217,16 +233,16 @@ import WeirClient
     /// A rejection is tried again after minutes, and by itself up to an hour later.
     @Test(arguments: [true, false]) func anEventStreamThatWasRejectedIsOpenedAfterANudgeAndAfterASession(
         isNudged: Bool
-    ) async {
+    ) async throws {
         let scene = Scene()
         let task = scene.start(watches: true)
-        await scene.begun.next()
-        await scene.connected.next()
+        try await scene.begun.nextOrCancellation()
+        try await scene.connected.nextOrCancellation()
         scene.events.send(.failure(SyncError(.forbidden, "no")))
         // The look at the file, and the pause.
         await scene.clock.sleepers(2)
         if isNudged { await scene.record(.nudged) } else { scene.ends.send(.success(false)) }
-        await scene.connected.next()
+        try await scene.connected.nextOrCancellation()
         task.cancel()
         scene.events.send(.failure(CancellationError()))
         scene.ends.send(.failure(CancellationError()))
@@ -236,29 +252,29 @@ import WeirClient
     @Test func aNudgeDoesNotOpenTheEventStreamBeforeTheTimeThatTheServerAsksFor() async throws {
         let scene = Scene()
         let task = scene.start(watches: true)
-        await scene.begun.next()
-        await scene.connected.next()
+        try await scene.begun.nextOrCancellation()
+        try await scene.connected.nextOrCancellation()
         scene.events.send(.failure(try #require(SyncError(.problem(503, "overloaded", retryAfter: "30"), now: Date()))))
         await scene.clock.sleepers(2)
         await scene.record(.nudged)
         await scene.clock.sleeper(until: .seconds(30))
         scene.clock.advance(by: .seconds(30))
-        await scene.connected.next()
+        try await scene.connected.nextOrCancellation()
         task.cancel()
         scene.events.send(.failure(CancellationError()))
         scene.ends.send(.failure(CancellationError()))
         await task.value
     }
 
-    @Test func aSessionOfAnotherProcessIsWaitedFor() async {
+    @Test func aSessionOfAnotherProcessIsWaitedFor() async throws {
         let scene = Scene()
         let task = scene.start()
-        await scene.begun.next()
+        try await scene.begun.nextOrCancellation()
         scene.ends.send(.failure(LeaseHeld()))
-        #expect(await scene.idle.next() == .seconds(5))
+        #expect(try await scene.idle.nextOrCancellation() == .seconds(5))
         await scene.clock.sleeper(until: .seconds(5))
         scene.clock.advance(by: .seconds(5))
-        await scene.begun.next()
+        try await scene.begun.nextOrCancellation()
         task.cancel()
         scene.ends.send(.failure(CancellationError()))
         await task.value
