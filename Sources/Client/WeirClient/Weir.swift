@@ -66,8 +66,9 @@ public actor Weir {
     ///
     /// Call it after the app's own migrations, at every start: it adds what new columns need and restores triggers that a
     /// migration has removed; ``gaps`` then says what may have been missed. Tables that were captured before and are not
-    /// named any more are no longer captured; edits of them that are pending stay. Others that have the file open, in this process or another
-    /// one, follow with their next call where columns were added.
+    /// named any more are no longer captured; edits of them that are pending stay. So all processes of an app name the
+    /// same tables. Others that have the file open, in this process or another one, follow with their next call where
+    /// columns were added, and capture their own tables again where this call does not name them.
     ///
     /// Migrations of captured tables are made with ``migrate(_:tables:backfill:_:)``.
     ///

@@ -2,7 +2,7 @@
 ///
 /// Another process may open the file after a migration, while this one has it open. What this one knows would lose the columns that are new:
 /// a batch would end an edit without its value of one, and rows would count as received without theirs. A table that was renamed is not found
-/// any more.
+/// any more, and one that the other process does not name is not captured any more.
 final class RegisteredColumns {
     private let tables: String
     /// By the triggers that record insertions, which a table keeps when it is renamed.
@@ -24,9 +24,17 @@ final class RegisteredColumns {
     func areCurrent(in database: Database) throws -> Bool {
         let version = try Self.version(of: database)
         if version == self.version { return true }
-        guard try Self.columns(of: tables, in: database) == known, try !areRenamed(in: database) else { return false }
+        guard try Self.columns(of: tables, in: database) == known, try areListed(in: database),
+            try !areRenamed(in: database)
+        else { return false }
         self.version = version
         return true
+    }
+
+    /// Whether all are captured: another process that opens the file for fewer tables ends the capture of the others.
+    private func areListed(in database: Database) throws -> Bool {
+        try database.integer("SELECT count(*) FROM weir_table WHERE listed AND number IN (\(tables))")
+            == Int64(names.count)
     }
 
     private func areRenamed(in database: Database) throws -> Bool {
