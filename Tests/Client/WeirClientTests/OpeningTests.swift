@@ -128,6 +128,22 @@ import WeirClient
         #expect(try app.sync() == [#"{"table":"t","id":"k","values":{"a":2},"base":101}"#])
     }
 
+    /// SQLite takes a name for a text there.
+    @Test(arguments: [
+        ("pending", "pending"), (#""pending""#, "pending"), ("[not sent]", "not sent"), (#""a""b""#, #"a"b"#),
+        ("`pending`", "pending"), ("abort", "abort"), ("_1$", "_1$"), ("ünï", "ünï"), ("'pending'", "pending"),
+        ("('pend' || 'ing')", "pending"), ("TRUE", "1"), (#""true""#, "true"), ("-5", "-5"), ("x'61'", "a"), ("''", ""),
+    ]) func aDefaultValueIsReadAsSQLiteDoes(clause: String, value: String) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device(
+            "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT, note TEXT NOT NULL DEFAULT \(clause))")
+        server.write("item", "a", ["title": "A"])
+        try await device.attach(server)
+        try await device.weir.sync()
+        try device.run("INSERT INTO item (id, title) VALUES ('b', 'B')")
+        #expect(try device.rows() == ["a A \(value)", "b B \(value)"])
+    }
+
     @Test(arguments: [62, 63, 64, 127, 900]) func capturesEachOfManyColumns(count: Int) throws {
         let names = (1...count).map { "c\($0)" }
         let app = try SyncedApp(

@@ -135,7 +135,8 @@ extension TableDefinition {
         ) {
             let column = Column(
                 name: $0.string(at: 0), affinity: Affinity(declaredType: $0.string(at: 1)),
-                isNotNull: $0.integer(at: 4) == 1, defaultValue: $0.isNull(at: 5) ? nil : $0.string(at: 5))
+                isNotNull: $0.integer(at: 4) == 1,
+                defaultValue: $0.isNull(at: 5) ? nil : DefaultValue.expression(of: $0.string(at: 5)))
             if $0.integer(at: 2) > 0 {
                 keys.append((column, $0.string(at: 1)))
             } else if $0.integer(at: 3) == 0 {
