@@ -44,6 +44,39 @@ import WeirClient
         #expect(spelling.value(of: .null) == .null)
     }
 
+    /// What the app has written by mistake is no example for other rows.
+    @Test(arguments: [
+        (ColumnType.date, SQLValue.text("2026-05-01 10:30")), (.date, .text("2026-05-01 00:00 in May")),
+        (.date, .text("1.5.2026")), (.date, .text("")),
+        (.timestamp, .text("Invalid Date")), (.timestamp, .text("2026-05-01")), (.timestamp, .text("2026-05-01 noon")),
+        (.timestamp, .text("")), (.uuid, .text("A")), (.uuid, .blob([1])), (.text, .blob([1, 2])),
+    ]) func aValueThatIsNoneOfTheTypeHasNoSpelling(type: ColumnType, value: SQLValue) {
+        #expect(ValueSpelling(of: value, type: type) == nil)
+    }
+
+    @Test(arguments: ["007", "+7", "-0", "7.0", "1e3", "0x7"]) func aTextThatOnlyLooksLikeANumberStaysOne(
+        text: String
+    ) throws {
+        let spelling = try #require(ValueSpelling(of: .integer(42), type: .text))
+        #expect(spelling.value(of: .string(Array(text.utf8))) == .text(text))
+        #expect(spelling.value(of: .string(Array("-7".utf8))) == .integer(-7))
+    }
+
+    @Test(arguments: [
+        ("2026-05-01 10:30", "2026-07-01", "2026-07-01"), ("Invalid Date", "2026-07-01", "2026-07-01 00:00:00.000"),
+    ]) func rowsAreSpelledLikeTheFirstOnesThatHaveAValueOfTheType(
+        wrong: String, day: String, pulled: String
+    ) async throws {
+        let server = ContractServer(["item": ["day": "date"]])
+        let device = try await Device("CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, day TEXT)")
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', '\(wrong)')")
+        if pulled != day { try device.run("INSERT INTO item VALUES ('b', NULL), ('c', '2026-05-02 00:00:00.000')") }
+        server.write("item", "z", ["day": day])
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT day FROM item WHERE id = 'z'") == [pulled])
+    }
+
     @Test func decimalsOfAnotherDeviceAreKept() throws {
         let spelling = try #require(ValueSpelling(of: .text("2026-01-02 03:04:05.6"), type: .timestamp))
         let value = spelling.value(of: .string(Array("2026-01-02T03:04:05.678910Z".utf8)))

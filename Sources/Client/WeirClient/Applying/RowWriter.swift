@@ -101,9 +101,10 @@ final class RowWriter {
     ) throws -> ValueSpelling {
         let name = quoted(column.name)
         // Not all rows are looked at, since none may have one.
-        let example = try database.value(
-            "SELECT \(name) FROM (SELECT \(name) FROM \(table.quotedName) LIMIT 100) WHERE \(name) IS NOT NULL LIMIT 1")
-        return example.flatMap { ValueSpelling(of: $0, type: type) }
+        let examples = try database.map(
+            "SELECT \(name) FROM (SELECT \(name) FROM \(table.quotedName) LIMIT 100) WHERE \(name) IS NOT NULL LIMIT 10"
+        ) { $0.value(at: 0) }
+        return examples.lazy.compactMap { ValueSpelling(of: $0, type: type) }.first
             ?? ValueSpelling(affinity: column.definition.affinity, type: type)
     }
 

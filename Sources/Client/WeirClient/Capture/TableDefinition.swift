@@ -246,9 +246,12 @@ extension KeyKind {
 
 /// A uuid as text: 32 lower-case hexadecimal digits with hyphens.
 enum UUIDText {
+    /// How many bytes a uuid has, and how many characters its text.
+    static let (byteCount, length) = (16, 36)
+
     /// - Returns: `nil` unless there are 16 bytes.
     static func spell(_ bytes: [UInt8]) -> [UInt8]? {
-        guard bytes.count == 16 else { return nil }
+        guard bytes.count == byteCount else { return nil }
         let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []
         for (index, byte) in bytes.enumerated() {
@@ -261,7 +264,7 @@ enum UUIDText {
 
     /// - Returns: `nil` unless the text is a uuid with hyphens, in either case.
     static func bytes(of text: [UInt8]) -> [UInt8]? {
-        guard text.count == 36 else { return nil }
+        guard text.count == length else { return nil }
         var bytes: [UInt8] = []
         var high: UInt8?
         for (index, character) in text.enumerated() {

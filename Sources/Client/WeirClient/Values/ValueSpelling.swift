@@ -38,19 +38,26 @@ package struct ValueSpelling: Equatable, Sendable {
     let type: ColumnType
     let form: Form
 
-    /// The spelling of a value that the app has written; `nil` for NULL, which has none.
+    /// The spelling of a value that the app has written; `nil` for NULL, and for what is no value of the type.
     package init?(of value: SQLValue, type: ColumnType) {
         self.type = type
         switch (type, value) {
         case (_, .null): return nil
-        case (.text, .blob), (.uuid, .blob): form = .uuidBlob
+        case (.text, .blob(let bytes)), (.uuid, .blob(let bytes)):
+            guard bytes.count == UUIDText.byteCount else { return nil }
+            form = .uuidBlob
         case (.text, .integer), (.uuid, .integer), (.decimal, .integer), (.decimal, .real): form = .number
         case (.uuid, .text(let bytes)):
+            guard bytes.count == UUIDText.length else { return nil }
             form = bytes.contains { (65...70).contains($0) } ? .uuidInUpperCase : .canonical
-        case (.timestamp, .text(let bytes)): form = Self.time(like: bytes)
+        case (.timestamp, .text(let bytes)):
+            guard let time = Self.time(like: bytes) else { return nil }
+            form = time
         case (.timestamp, .integer): form = .seconds(isReal: false)
         case (.timestamp, .real): form = .seconds(isReal: true)
-        case (.date, .text(let bytes)): form = .day(suffix: Array(bytes.dropFirst(10)))
+        case (.date, .text(let bytes)):
+            guard Self.isDay(bytes.prefix(10)), Self.isMidnight(bytes.dropFirst(10)) else { return nil }
+            form = .day(suffix: Array(bytes.dropFirst(10)))
         case (.bytes, .text): form = .text
         case (.json, .blob): form = .blob
         default: form = .canonical
@@ -82,14 +89,30 @@ package struct ValueSpelling: Equatable, Sendable {
             }
     }
 
-    private static func time(like bytes: [UInt8]) -> Form {
-        guard bytes.count > 10 else { return .canonical }
+    /// Whether these are digits as in 2026-01-02.
+    private static func isDay(_ bytes: ArraySlice<UInt8>) -> Bool {
+        bytes.count == 10
+            && zip(bytes, "0000-00-00".utf8).allSatisfy { $1 == UInt8(ascii: "-") ? $0 == $1 : isDigit($0) }
+    }
+
+    /// Whether this is nothing, or a time of day as in 00:00:00.000 without any digit but 0, after a space or a T.
+    private static func isMidnight(_ bytes: ArraySlice<UInt8>) -> Bool {
+        guard let separator = bytes.first else { return true }
+        return isSeparator(separator) && bytes.count > 5 && bytes.dropFirst().allSatisfy { "0:.Z".utf8.contains($0) }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
+
+    private static func isSeparator(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "T") }
+
+    private static func time(like bytes: [UInt8]) -> Form? {
+        guard bytes.count > 11, isDay(bytes.prefix(10)), isSeparator(bytes[10]), isDigit(bytes[11]) else { return nil }
         let time = bytes[11...]
         // With another offset than Z it would not be the app's spelling, whatever is written.
         if time.contains(where: { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") }) { return .canonical }
         let point = time.firstIndex(of: UInt8(ascii: ".")) ?? time.endIndex
         return .time(
-            separator: bytes[10], decimals: time[point...].dropFirst().prefix { (48...57).contains($0) }.count,
+            separator: bytes[10], decimals: time[point...].dropFirst().prefix(while: isDigit).count,
             hasZone: time.last == UInt8(ascii: "Z"))
     }
 
@@ -124,8 +147,9 @@ package struct ValueSpelling: Equatable, Sendable {
             return .text(text.map { (97...102).contains($0) ? $0 - 32 : $0 })
         case .number:
             let string = String(decoding: text, as: UTF8.self)
-            if let number = Int64(string) { return .integer(number) }
-            guard let number = Double(string) else { return .text(text) }
+            // A text that another device has written may only look like a number: 007 is another one than 7.
+            if let number = Int64(string), type == .decimal || "\(number)" == string { return .integer(number) }
+            guard type == .decimal, let number = Double(string) else { return .text(text) }
             // 12.00 is 12 for SQLite's numeric columns as well.
             return Int64(exactly: number).map { .integer($0) } ?? .real(number)
         case .time(let separator, let decimals, let hasZone):
