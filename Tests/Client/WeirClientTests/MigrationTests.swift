@@ -6,14 +6,14 @@ import WeirClient
 
 /// Migrations of synced tables by the app.
 @Suite struct MigrationTests {
-    private static let tables = [
+    static let tables = [
         "item": ["title": "text", "note": "text", "state": "text"], "thing": ["title": "text"],
     ]
 
-    private func url(_ device: Device) -> URL { URL(fileURLWithPath: device.folder.file()) }
+    func url(_ device: Device) -> URL { URL(fileURLWithPath: device.folder.file()) }
 
     /// A device with rows a, b and c that the server has, and its Weir closed.
-    private func synced(_ server: ContractServer) async throws -> Device {
+    func synced(_ server: ContractServer) async throws -> Device {
         let device = try await Device()
         try device.run("INSERT INTO item VALUES ('a', 'A', 'n'), ('b', 'B', 'n'), ('c', 'C', 'n')")
         try await device.attach(server)
@@ -22,7 +22,7 @@ import WeirClient
         return device
     }
 
-    private func attach(_ weir: Weir, _ server: ContractServer) async throws {
+    func attach(_ weir: Weir, _ server: ContractServer) async throws {
         try await weir.attach("abc", server: Device.url, options: Device.options(server))
     }
 
@@ -152,6 +152,12 @@ import WeirClient
         await weir.close()
     }
 
+    /// SQLite's clock has milliseconds, by which what follows is later.
+    func waitForTheNextMillisecond(_ device: Device) throws {
+        let now = try device.rows("SELECT strftime('%f', 'now')")
+        while try device.rows("SELECT strftime('%f', 'now')") == now {}
+    }
+
     @Test func aValueThatTheUserHasGivenSinceTheMigrationIsNoBackfill() async throws {
         let server = ContractServer(Self.tables)
         let device = try await synced(server)
@@ -159,9 +165,7 @@ import WeirClient
         let weir = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
             try device.run("ALTER TABLE item ADD COLUMN state TEXT; UPDATE item SET state = 'filled'")
         }
-        // SQLite's clock has milliseconds, by which the user is later.
-        let migrated = try device.rows("SELECT strftime('%f', 'now')")
-        while try device.rows("SELECT strftime('%f', 'now')") == migrated {}
+        try waitForTheNextMillisecond(device)
         try device.run("UPDATE item SET state = 'of the user' WHERE id = 'b'")
         try await attach(weir, server)
         try await weir.sync()

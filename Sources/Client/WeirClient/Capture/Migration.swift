@@ -46,12 +46,15 @@ struct Migration {
         }
         let anyValue = columns.map { "t.\(quoted($0.name)) IS NOT NULL" }.joined(separator: " OR ")
         let now = try database.value("SELECT julianday('now')") ?? .null
+        // An edit keeps the time of the app's last change, by which it is known later whether the app has changed the row since.
+        try LogFolding(table: table).fold(in: database)
         // The log's columns of values before stay NULL: the server had none.
         let captured = try database.run(
             """
             INSERT INTO \(table.log) (id, kind, at, \(words.map { "m\($0)" }.joined(separator: ", ")))
-            SELECT r.id, \(LogKind.update.rawValue), ?1, \(masks.joined(separator: ", "))
+            SELECT r.id, \(LogKind.update.rawValue), coalesce(e.at, ?1), \(masks.joined(separator: ", "))
             FROM \(table.state) AS r JOIN \(table.quotedName) AS t ON t.\(table.quotedKey) = r.id
+            LEFT JOIN \(table.edit) AS e ON e.id = r.id
             WHERE NOT r.deleted AND (\(anyValue))
             """, [now])
         guard captured > 0 else { return }
