@@ -111,16 +111,28 @@ struct CaptureTriggers {
         let others = own.map { " AND t.\(key) IS NOT \($0).\(key)" } ?? ""
         // Without a collation of its own, the key is compared as the column is.
         let conditions =
-            [(table.quotedName, "t.\(key) = NEW.\(key)")]
+            [(table.quotedName, "t.\(key) = \(new(table.definition.key.name))")]
             + table.definition.uniqueKeys.map { unique in
                 // The names of a condition are those of this table, and no others.
                 let rows = unique.condition.map { "(SELECT * FROM \(table.quotedName) WHERE (\($0.sql)\n))" }
                 let equal = unique.terms.map {
-                    "t.\(quoted($0.column)) = NEW.\(quoted($0.column)) COLLATE \(quoted($0.collation))"
+                    "t.\(quoted($0.column)) = \(new($0.column)) COLLATE \(quoted($0.collation))"
                 }
                 return (rows ?? table.quotedName, equal.joined(separator: " AND "))
             }
         return conditions.map { rows, condition in " FROM \(rows) AS t WHERE \(condition)\(others)" }
+    }
+
+    /// The value that a row is going to have: REPLACE gives a column that may not be NULL its default in place of NULL.
+    private func new(_ name: String) -> String {
+        let value = "NEW.\(quoted(name))"
+        let columns = [table.definition.key] + table.definition.columns
+        let column = columns.first { foldedName($0.name) == foldedName(name) }
+        // A function may be one of the app's that other connections lack, which can insert rows with values of the column.
+        guard let column, column.isNotNull, let byDefault = column.defaultValue, !byDefault.contains("(") else {
+            return value
+        }
+        return "ifnull(\(value), \(byDefault))"
     }
 
     // MARK: Parts
