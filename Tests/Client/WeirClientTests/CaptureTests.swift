@@ -345,11 +345,15 @@ import WeirClient
             ])
     }
 
-    @Test(arguments: Writer.allCases)
-    func aRowWithoutAKeyIsReportedAndDoesNotHoldUpOthers(writer: Writer) async throws {
-        let app = try SyncedApp("CREATE TABLE t (id TEXT PRIMARY KEY, v TEXT)", server: ["t": ["v": "text"]])
+    /// An INTEGER PRIMARY KEY is never NULL, and an INT one may be.
+    @Test(arguments: Writer.allCases, ["TEXT", "INT", "BLOB"])
+    func aRowWithoutAKeyIsReportedAndDoesNotHoldUpOthers(writer: Writer, type: String) async throws {
+        let app = try SyncedApp("CREATE TABLE t (id \(type) PRIMARY KEY, v)", server: ["t": ["v": "text"]])
         try app.open("t")
-        try await app.run("INSERT INTO t VALUES (NULL, 'a'), (NULL, 'b'), ('k', 'c')", by: writer)
+        let keys = (1...3).map { "CAST(zeroblob(15) || x'0\($0)' AS BLOB)" }
+        let values = type == "BLOB" ? keys : ["1", "2", "3"]
+        try await app.run(
+            "INSERT INTO t VALUES (NULL, \(values[0])), (NULL, \(values[1])), (\(values[2]), NULL)", by: writer)
         let frozen = try app.freeze()
         #expect(frozen.batch?.changes == 1)
         #expect(frozen.held.map(\.reason) == Array(repeating: "its key is NULL; give the row a key", count: 2))

@@ -199,7 +199,7 @@ package struct Freezing {
 
     /// SQLite permits NULL in primary keys that are not declared NOT NULL, in any number of rows.
     private mutating func holdRowsWithoutKey() throws {
-        for table in tables where table.definition.keyKind != .integer {
+        for table in tables {
             let count = try database.integer(
                 "SELECT count(*) FROM \(table.quotedName) WHERE \(table.quotedKey) IS NULL")
             for _ in 0..<(count ?? 0) { hold(.null, of: table, "its key is NULL; give the row a key") }
