@@ -12,7 +12,7 @@ extension Catalog {
             "expiry <= time + Self.duration", "true", within: "time < expiry, expiry <= time + Self.duration",
             tests: "LeaseTests"),
         .client(
-            .expression, "the lease of a process that is gone is waited for", in: lease, "Self.exists(held.process)",
+            .expression, "the lease of a process that is gone is waited for", in: lease, "exists(held)",
             "true", tests: "LeaseTests"),
         .client(
             .statement, "the lease is not given back", in: session, "release(attachment.lease)",

@@ -16,6 +16,9 @@ package struct Lease {
     /// How often it is renewed while a response is waited for.
     package static let renewal: Duration = .seconds(30)
 
+    /// The holders that are in this process.
+    private static let holders = Protected<Set<String>>([])
+
     private let holder: String
     private let process: Int32
 
@@ -37,9 +40,10 @@ package struct Lease {
         {
             return
         }
+        Self.holders.withLock { _ = $0.insert(holder) }
         try database.transaction(writesRows: false) {
             // A time too far ahead was written before the clock was set back.
-            if let held = try held(in: database), held.holder != holder, Self.exists(held.process),
+            if let held = try held(in: database), held.holder != holder, exists(held),
                 let expiry = held.expiry, time < expiry, expiry <= time + Self.duration
             {
                 throw LeaseHeld()
@@ -74,8 +78,13 @@ package struct Lease {
             DELETE FROM weir_meta WHERE key IN ('lease_holder', 'lease_process', 'lease_expiry')
             AND (SELECT value FROM weir_meta WHERE key = 'lease_holder') = ?1
             """, [.text(holder)])
+        Self.holders.withLock { _ = $0.remove(holder) }
     }
 
-    /// Whether a process exists, as far as this one may know.
-    private static func exists(_ process: Int32) -> Bool { kill(process, 0) == 0 || errno != ESRCH }
+    /// Whether the holder's process exists, as far as this one may know.
+    private func exists(_ held: (holder: String, process: Int32, expiry: TimeInterval?)) -> Bool {
+        // In a container each process may have the number of the one before it.
+        if held.process == process { return Self.holders.withLock { $0.contains(held.holder) } }
+        return kill(held.process, 0) == 0 || errno != ESRCH
+    }
 }

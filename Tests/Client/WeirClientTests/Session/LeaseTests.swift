@@ -33,6 +33,17 @@ import WeirClient
         #expect(throws: LeaseHeld()) { try Lease(holder: "second").take(in: database, now: now) }
     }
 
+    /// In a container the app may have the same number after each start.
+    @Test func aProcessThatIsGoneAndHadThisOnesNumberKeepsNoneWaiting() throws {
+        let app = try SyncedApp.withItem()
+        let database = app.opened.database
+        try Lease(holder: "first").take(in: database, now: now)
+        #expect(throws: LeaseHeld()) { try Lease(holder: "second").take(in: database, now: now) }
+        try app.run("UPDATE weir_meta SET value = 'of the one before' WHERE key = 'lease_holder'")
+        try Lease(holder: "second").take(in: database, now: now)
+        #expect(throws: LeaseHeld()) { try Lease(holder: "third").take(in: database, now: now) }
+    }
+
     @Test func aClockThatWasSetBackKeepsNoneWaitingForLong() throws {
         let app = try SyncedApp.withItem()
         let database = app.opened.database
