@@ -15,9 +15,14 @@ package final class ClientFile {
 
     /// Opens the file and captures the changes of these tables from now on.
     ///
-    /// - Parameter isMigrated: whether a migration of the app's has just ended.
-    package init(path: String, tables names: [String], isMigrated: Bool = false) throws {
-        let database = try Database(path: path)
+    /// - Parameters:
+    ///   - isMigrated: whether a migration of the app's has just ended.
+    ///   - prepare: gets the connection before it is used.
+    package init(
+        path: String, tables names: [String], isMigrated: Bool = false,
+        prepare: ((_ connection: OpaquePointer) throws -> Void)? = nil
+    ) throws {
+        let database = try Database(path: path, prepare: prepare)
         // What a transaction of Weir's keeps aside is little, as its transactions are.
         try database.run("PRAGMA temp_store = MEMORY")
         // SQLite may be compiled with other defaults. Rows come before their parents, and a parent that is deleted must not take rows of

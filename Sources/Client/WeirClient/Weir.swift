@@ -18,8 +18,10 @@ public actor Weir {
     private let queue: QueueExecutor
     let path: String
     private let tableNames: [String]
+    /// Gets each connection to the file before it is used.
+    let prepareConnection: ConnectionPreparation?
     private var file: ClientFile?
-    /// Changes that may not have been captured before this call of ``open(_:tables:)``.
+    /// Changes that may not have been captured before this call of ``open(_:tables:prepareConnection:)``.
     public private(set) var gaps: [CaptureGap] = []
 
     // MARK: State of syncing
@@ -45,10 +47,13 @@ public actor Weir {
     var dataVersion: Int64?
     var pendingMark: PendingMark?
 
-    init(path: String, tables: [String]) {
+    typealias ConnectionPreparation = @Sendable (_ connection: OpaquePointer) throws -> Void
+
+    init(path: String, tables: [String], prepareConnection: ConnectionPreparation?) {
         queue = QueueExecutor(label: "weir")
         self.path = path
         tableNames = tables
+        self.prepareConnection = prepareConnection
     }
 
     deinit {
@@ -70,21 +75,27 @@ public actor Weir {
     /// same tables. Others that have the file open, in this process or another one, follow with their next call where
     /// columns were added, and capture their own tables again where this call does not name them.
     ///
-    /// Migrations of captured tables are made with ``migrate(_:tables:backfill:_:)``.
+    /// Migrations of captured tables are made with ``migrate(_:tables:backfill:prepareConnection:_:)``.
     ///
     /// - Parameters:
     ///   - url: an existing SQLite database.
     ///   - tables: tables with a primary key of one column: INTEGER, TEXT or, for uuids in 16 bytes, BLOB.
-    /// - Throws: `WeirError`; then nothing was changed in the file.
-    public static func open(_ url: URL, tables: [String]) async throws -> Weir {
-        let weir = Weir(path: url.path, tables: tables)
+    ///   - prepareConnection: gets each connection that Weir opens itself, as SQLite's `sqlite3 *`, before it is used, also later ones such as
+    ///     that of ``resume()``. Register here the app's collations and functions that indexes, defaults or triggers of its tables need. The
+    ///     app must use the same copy of SQLite, and not keep the pointer.
+    /// - Throws: `WeirError`, and what `prepareConnection` throws; then nothing was changed in the file.
+    public static func open(
+        _ url: URL, tables: [String],
+        prepareConnection: (@Sendable (_ connection: OpaquePointer) throws -> Void)? = nil
+    ) async throws -> Weir {
+        let weir = Weir(path: url.path, tables: tables, prepareConnection: prepareConnection)
         try await weir.openTheFile()
         return weir
     }
 
     /// Opens the connection to the file, which must be closed.
     func openTheFile(isMigrated: Bool = false) throws {
-        let file = try ClientFile(path: path, tables: tableNames, isMigrated: isMigrated)
+        let file = try ClientFile(path: path, tables: tableNames, isMigrated: isMigrated, prepare: prepareConnection)
         gaps = file.gaps
         use(file)
     }
@@ -184,7 +195,7 @@ public actor Weir {
 
     /// The file with the columns that it has now, in place of the one that was opened before.
     private func reopened(_ before: ClientFile) throws -> ClientFile {
-        let new = try ClientFile(path: path, tables: tableNames)
+        let new = try ClientFile(path: path, tables: tableNames, prepare: prepareConnection)
         gaps += new.gaps
         use(new)
         before.database.close()

@@ -149,26 +149,29 @@ extension ClientFile {
 }
 
 extension Weir {
-    /// Runs the app's migrations of synced tables, and opens the database as ``open(_:tables:)`` does.
+    /// Runs the app's migrations of synced tables, and opens the database as ``open(_:tables:prepareConnection:)`` does.
     ///
-    /// Call it instead of ``open(_:tables:)`` when there are migrations to run, with no other ``Weir`` open on the file: GRDB's migrator
-    /// says so with `hasCompletedMigrations`. All that SQLite permits is possible: adding, renaming and dropping columns, renaming tables,
-    /// creating a table again in twelve steps. A renamed column is a new one to the server. What the migrations write is not captured, since
-    /// each device runs them; rows that they insert or delete are in ``gaps``. What other connections write meanwhile is not captured either.
+    /// Call it instead of ``open(_:tables:prepareConnection:)`` when there are migrations to run, with no other ``Weir`` open on the file:
+    /// GRDB's migrator says so with `hasCompletedMigrations`. All that SQLite permits is possible: adding, renaming and dropping columns,
+    /// renaming tables, creating a table again in twelve steps. A renamed column is a new one to the server. What the migrations write is not
+    /// captured, since each device runs them; rows that they insert or delete are in ``gaps``. What other connections write meanwhile is not
+    /// captured either.
     ///
     /// - Parameters:
     ///   - url: an existing SQLite database.
     ///   - tables: the synced tables, as they are called after the migrations.
     ///   - backfill: whether values that the migrations give to new columns are changes to be sent, for columns that are filled on the devices.
     ///     Rows of which the server has a value get that one with the next pull.
+    ///   - prepareConnection: as for ``open(_:tables:prepareConnection:)``.
     ///   - isolation: the caller's, in which the migrations run.
     ///   - migration: runs the migrations, with connections of the app's own.
     /// - Throws: what the migrations throw, after which changes are captured as before; `WeirError`.
     public static func migrate(
-        _ url: URL, tables: [String], backfill: Bool = false, isolation: isolated (any Actor)? = #isolation,
-        _ migration: () async throws -> Void
+        _ url: URL, tables: [String], backfill: Bool = false,
+        prepareConnection: (@Sendable (_ connection: OpaquePointer) throws -> Void)? = nil,
+        isolation: isolated (any Actor)? = #isolation, _ migration: () async throws -> Void
     ) async throws -> Weir {
-        let weir = Weir(path: url.path, tables: tables)
+        let weir = Weir(path: url.path, tables: tables, prepareConnection: prepareConnection)
         let before = try await weir.beginMigration(backfill: backfill)
         do {
             try await migration()
@@ -182,7 +185,7 @@ extension Weir {
 
     /// - Returns: the tables that were captured.
     private func beginMigration(backfill: Bool) throws -> [String] {
-        let database = try Database(path: path)
+        let database = try Database(path: path, prepare: prepareConnection)
         defer { database.close() }
         return try database.transaction {
             let migration = Migration(database: database)
@@ -195,7 +198,7 @@ extension Weir {
     /// Captures changes of the tables as before.
     private func undoMigration(of tables: [String]) {
         do {
-            try ClientFile(path: path, tables: tables, isMigrated: true).database.close()
+            try ClientFile(path: path, tables: tables, isMigrated: true, prepare: prepareConnection).database.close()
         } catch {
             // A part of the migrations was committed, and a table is not what it was. The next call that opens the file captures again,
             // and says in ``gaps`` what may have been missed.

@@ -8,6 +8,7 @@ struct Registration {
     let isMigrated: Bool
     private(set) var tables: [CapturedTable] = []
     private(set) var gaps: [CaptureGap] = []
+    private var causes: [(cause: CaptureGap.Cause, table: CapturedTable)] = []
 
     init(of names: [String], isMigrated: Bool = false, in database: Database) throws {
         self.database = database
@@ -19,6 +20,8 @@ struct Registration {
             try register(definition)
         }
         try stopCapturingOthers()
+        for table in tables { try TableRequirements(table: table).check(in: database) }
+        for (cause, table) in causes { try recordGap(cause, of: table) }
         if try database.meta("backfill") != nil { try database.setMeta("backfill", nil) }
     }
 
@@ -52,9 +55,9 @@ struct Registration {
         try StateView(of: table).update(in: database)
         tables.append(table)
         if isMigrated, wasListed == true {
-            try recordGap(.migrated, of: table)
+            causes.append((.migrated, table))
         } else if let cause {
-            try recordGap(cause, of: table)
+            causes.append((cause, table))
         }
     }
 
@@ -170,8 +173,8 @@ struct Registration {
     }
 }
 
-/// Changes of a table that may not have been captured before ``Weir/open(_:tables:)`` or
-/// ``Weir/migrate(_:tables:backfill:_:)`` was called.
+/// Changes of a table that may not have been captured before ``Weir/open(_:tables:prepareConnection:)`` or
+/// ``Weir/migrate(_:tables:backfill:prepareConnection:_:)`` was called.
 public struct CaptureGap: Equatable, Sendable {
     /// Why they may have been missed.
     public enum Cause: Equatable, Sendable {
@@ -183,7 +186,7 @@ public struct CaptureGap: Equatable, Sendable {
         case triggersMissing
         /// Columns were added; what was written to them since then was not captured.
         case columnsAdded([String])
-        /// A migration with ``Weir/migrate(_:tables:backfill:_:)`` has inserted or deleted rows.
+        /// A migration with ``Weir/migrate(_:tables:backfill:prepareConnection:_:)`` has inserted or deleted rows.
         case migrated
     }
 

@@ -17,13 +17,15 @@ package final class Database {
     /// How long a statement waits for another connection's lock.
     private static let busyTimeoutMilliseconds: Int32 = 5000
 
-    /// - Throws: `WeirError.database` if there is no such file, or if it is no database; `WeirError.outdatedSQLite`.
-    package init(path: String) throws {
+    /// - Parameter prepare: gets the connection before it is used.
+    /// - Throws: `WeirError.database` if there is no such file, or if it is no database; `WeirError.outdatedSQLite`; what `prepare` throws.
+    package init(path: String, prepare: ((_ connection: OpaquePointer) throws -> Void)? = nil) throws {
         try SQLiteVersion.loaded.requireSupported()
         // One queue uses the connection, so SQLite needs no mutex for it.
         let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
         do {
-            if code != SQLITE_OK { throw failure(code) }
+            guard code == SQLITE_OK, let handle else { throw failure(code) }
+            try prepare?(handle)
             sqlite3_extended_result_codes(handle, 1)
             sqlite3_busy_timeout(handle, Self.busyTimeoutMilliseconds)
             // 8 MB of pages instead of 2: rows come in another order than that of their keys.
@@ -73,6 +75,13 @@ package final class Database {
         // One that is running, or whose text is not cached yet, is compiled.
         let text = StatementText(sql: sql)
         if let known = statements[text], !known.isRunning { return known }
+        let statement = try compile(sql)
+        if statements[text] == nil { statements[text] = statement }
+        return statement
+    }
+
+    /// Compiles a statement, which may be the only one of the text.
+    func compile(_ sql: String) throws -> Statement {
         var handle: OpaquePointer?
         let (code, rest) = sql.withCString { text in
             var end: UnsafePointer<CChar>?
@@ -85,9 +94,7 @@ package final class Database {
             sqlite3_finalize(handle)
             throw WeirError.database(code: SQLITE_MISUSE, message: "more than one statement", sql: sql)
         }
-        let statement = Statement(handle, sql: sql, record)
-        if statements[text] == nil { statements[text] = statement }
-        return statement
+        return Statement(handle, sql: sql, record)
     }
 
     /// What a closure makes of each row.
