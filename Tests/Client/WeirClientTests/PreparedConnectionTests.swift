@@ -166,4 +166,42 @@ import WeirClient
         #expect(try await weir.pendingRows() == 1)
         await weir.close()
     }
+
+    /// An app may write values into its statements.
+    @Test func statementsOfTheAppAreKeptInABoundedNumber() async throws {
+        let app = try App(Self.item)
+        let connection = Mutex<Int?>(nil)
+        let weir = try await Weir.open(app.url, tables: ["item"]) { prepared in
+            connection.withLock { $0 = Int(bitPattern: prepared) }
+        }
+        let address = try #require(connection.withLock { $0 })
+        func statements() async throws -> Int {
+            // Nothing else uses the connection within a write.
+            try await weir.write { _ in
+                let handle = OpaquePointer(bitPattern: address)
+                var (count, last) = (0, sqlite3_next_stmt(handle, nil))
+                while last != nil { (count, last) = (count + 1, sqlite3_next_stmt(handle, last)) }
+                return count
+            }.value
+        }
+        func write(_ numbers: Range<Int>) async throws {
+            for number in numbers {
+                try await weir.write { db in
+                    try db.execute("INSERT INTO item VALUES ('\(number)', 'T', NULL)")
+                    _ = try db.query("SELECT title FROM item WHERE id = '\(number)'")
+                }
+                var rows = weir.observe("SELECT title FROM item WHERE note = '\(number)'").makeAsyncIterator()
+                _ = try await rows.next()
+            }
+        }
+        try await write(0..<50)
+        let before = try await statements()
+        try await write(50..<200)
+        #expect(try await statements() == before)
+        // One that is used again and again stays compiled.
+        try await weir.write { db in for _ in 0..<3 { try db.execute("UPDATE item SET note = 'n'") } }
+        #expect(try await statements() == before)
+        #expect(try app.query("SELECT count(*) FROM item WHERE note = 'n'") == ["200"])
+        await weir.close()
+    }
 }

@@ -12,6 +12,8 @@ public final class WriteConnection {
 
     /// Runs one statement that inserts, updates or deletes.
     ///
+    /// A statement that runs for each of many rows is compiled once if its text is the same for all, with the values among its arguments.
+    ///
     /// - Parameters:
     ///   - sql: one statement.
     ///   - arguments: the values of its parameters.
@@ -20,7 +22,7 @@ public final class WriteConnection {
     @discardableResult
     public func execute(_ sql: String, _ arguments: [SQLValue] = []) throws -> Int {
         try check(sql)
-        return try database.run(sql, arguments)
+        return try database.statement(ofTheApp: sql).run(arguments)
     }
 
     /// The rows of one query, or of a statement with RETURNING.

@@ -6,8 +6,9 @@ import CWeirSQLite
 /// as the app chose them.
 package final class Database {
     private var handle: OpaquePointer?
-    /// Compiled statements.
+    /// Compiled statements of Weir's, whose texts are few.
     private var statements: [StatementText: Statement] = [:]
+    private var ofTheApp = RecentStatements()
     /// Which tables are written.
     private let record = WriteRecord()
     private var firesTriggers = true
@@ -45,6 +46,7 @@ package final class Database {
     package func close() {
         for statement in statements.values { statement.finalize() }
         statements = [:]
+        ofTheApp.removeAll()
         sqlite3_close_v2(handle)
         handle = nil
     }
@@ -77,6 +79,16 @@ package final class Database {
         if let known = statements[text], !known.isRunning { return known }
         let statement = try compile(sql)
         if statements[text] == nil { statements[text] = statement }
+        return statement
+    }
+
+    /// A statement of the app.
+    func statement(ofTheApp sql: String) throws -> Statement {
+        let text = StatementText(sql: sql)
+        let known = ofTheApp[text]
+        if let known, !known.isRunning { return known }
+        let statement = try compile(sql)
+        if known == nil { ofTheApp.keep(statement, as: text) }
         return statement
     }
 
@@ -169,15 +181,6 @@ package final class Database {
 
     private func failure(_ code: Int32, sql: String? = nil) -> WeirError {
         WeirError(code: code, of: handle, sql: sql)
-    }
-}
-
-/// A statement's text, of which each byte counts: strings are equal also if they differ in how characters are composed.
-private struct StatementText: Hashable {
-    let sql: String
-
-    static func == (left: Self, right: Self) -> Bool {
-        left.sql.utf8.elementsEqual(right.sql.utf8)
     }
 }
 

@@ -10,13 +10,15 @@ public struct ObservedRow: Equatable, Sendable {
 }
 
 extension Database {
-    /// The rows of a query with the names of their columns.
+    /// The rows of a query of the app with the names of their columns.
     package func observedRows(_ sql: String, _ arguments: [SQLValue] = []) throws -> [ObservedRow] {
         var columns: [String] = []
-        return try map(sql, arguments) { row in
+        var found: [ObservedRow] = []
+        try statement(ofTheApp: sql).rows(arguments) { row in
             if columns.isEmpty { columns = (0..<row.count).map { row.name(at: $0) } }
-            return ObservedRow(columns: columns, values: (0..<row.count).map { row.value(at: $0) })
+            found.append(ObservedRow(columns: columns, values: (0..<row.count).map { row.value(at: $0) }))
         }
+        return found
     }
 }
 
