@@ -29,6 +29,8 @@ struct Discarding {
         }
         for row in rows where row.exists {
             try writer.restore(row.key, row.image, isDeletion: row.isEdited)
+            // Its parent may have been deleted meanwhile.
+            try writer.recordIfOrphan(row.key)
             if row.isLocal, isAttached { try Seeding(table: table).adopt(row.key, in: database) }
         }
         return !rows.isEmpty

@@ -199,4 +199,24 @@ extension OrphanRowsTests {
         #expect(try await parked(device).count == 3000)
         #expect(device.weir.currentStatus.isComplete)
     }
+
+    @Test(arguments: ["UPDATE item SET list = 'm' WHERE id = 1", "DELETE FROM item WHERE id = 1"])
+    func aRowThatIsTakenBackToAParentThatWasDeletedMeanwhileIsParked(sql: String) async throws {
+        let server = ContractServer(Self.tables)
+        server.write("list", "m", ["name": "M"])
+        let device = try await withChild(server, "SELECT 1")
+        try await device.pull(server, beneath: sql)
+        #expect(try await device.weir.discard("item", .integer(1)))
+        #expect(try items(device) == ["1 A l"])
+        server.write("list", "m", ["name": "M2"])
+        try await device.weir.sync()
+        #expect(try items(device).isEmpty)
+        #expect(try await parked(device).first == Self.missing)
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(try violations(device) == 0)
+        server.write("list", "l", ["name": "again"])
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 A l"])
+        #expect(try await parked(device).isEmpty)
+    }
 }
