@@ -9,14 +9,16 @@ extension RowWriter {
     func hasParents(_ row: ServerRow) throws -> Bool {
         if table.definition.foreignKeys.isEmpty { return true }
         let given = named(try values(row.values, like: nil))
+        let id = table.definition.keyKind.key(ofID: row.id) ?? .null
         func value(_ column: String) -> SQLValue {
-            given.first { foldedName($0.column.name) == foldedName(column) }?.value ?? .null
+            if foldedName(column) == foldedName(table.definition.key.name) { return id }
+            return given.first { foldedName($0.column.name) == foldedName(column) }?.value ?? .null
         }
         return try table.definition.foreignKeys.allSatisfy { key in
             let values = key.columns.map(value)
             if values.contains(.null) { return true }
             // A row may name itself.
-            if key.namesKey(of: table), values == [table.definition.keyKind.key(ofID: row.id) ?? .null] { return true }
+            if key.namesKey(of: table), values == [id] { return true }
             let equal = key.parentColumns.enumerated().map { "\(quoted($1)) = ?\($0 + 1)" }
             let parent = "SELECT 1 FROM \(quoted(key.parent)) WHERE \(equal.joined(separator: " AND "))"
             return try database.value(parent, values) != nil

@@ -202,4 +202,29 @@ import WeirClient
         #expect(try await parked(device) == [Self.missing])
         #expect(try await parked(other) == [Self.missing])
     }
+
+    /// One row beside another one, with the same key.
+    @Test(arguments: ["TEXT", "INTEGER", "BLOB"]) func aRowWhoseKeyNamesItsParentWaitsForIt(type: String) async throws {
+        let server = ContractServer(["user": ["name": "text"], "profile": ["bio": "text"]])
+        let device = try await Device(
+            """
+            CREATE TABLE user (id \(type) PRIMARY KEY NOT NULL, name TEXT);
+            CREATE TABLE profile (id \(type) PRIMARY KEY NOT NULL REFERENCES user (id), bio TEXT);
+            CREATE TABLE seen (id); CREATE TRIGGER seen AFTER INSERT ON profile BEGIN INSERT INTO seen VALUES (NEW.id); END
+            """, tables: ["user", "profile"])
+        try await device.attach(server)
+        let id = type == "BLOB" ? "a1a1a1a1-a1a1-a1a1-a1a1-a1a1a1a1a1a1" : "7"
+        server.write("profile", id, ["bio": "B"])
+        try await device.weir.sync()
+        #expect(try await parked(device) == ["profile \(id): its parent is missing: id names no row of user"])
+        let seen = try device.rows("SELECT id FROM seen")
+        server.write("user", type == "BLOB" ? "b2b2b2b2-b2b2-b2b2-b2b2-b2b2b2b2b2b2" : "8", ["name": "other"])
+        try await device.weir.sync()
+        #expect(try await parked(device).count == 1)
+        #expect(try device.rows("SELECT id FROM seen") == seen)
+        server.write("user", id, ["name": "U"])
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT bio FROM profile JOIN user USING (id)") == ["B"])
+        #expect(try await parked(device).isEmpty)
+    }
 }
