@@ -90,9 +90,10 @@ extension Applying {
     /// - Throws: `RolledBack`, once for each version.
     func remove(_ key: SQLValue, from table: CapturedTable, _ version: Refusals.Version) throws -> Bool {
         let row = "FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))"
+        let deletion = try database.statement("DELETE \(row)")
         do {
             try refusable(Refusals.Step(version: version, isRemoval: true)) {
-                _ = try database.run("DELETE \(row)", [key])
+                _ = try deletion.runRefusable([key], in: database)
             }
         } catch is RowWriter.Unwritable {}
         // RAISE(IGNORE) before the deletion is no error, and RAISE(FAIL) after it leaves the row deleted.

@@ -39,6 +39,8 @@ final class RowWriter {
     let selectOrphan: Statement?
     /// Whether rows of other tables, or of this one, may name its rows.
     private let isParent: Bool
+    /// Whether the app has triggers on the table.
+    let hasTriggers: Bool
 
     typealias NamedValue = (column: CapturedTable.Column, value: SQLValue)
 
@@ -93,6 +95,7 @@ final class RowWriter {
             try database.statement("SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(table.quotedKey) = ?1 AND (\($0))")
         }
         isParent = file.isParent(table)
+        hasTriggers = try Self.hasTriggers(table, in: database)
     }
 
     /// As in the first rows of the table that have a value, or else as its declaration suggests.
@@ -112,8 +115,6 @@ final class RowWriter {
     static func isKey(_ table: CapturedTable) -> String {
         "\(table.quotedKey) = ?1 AND \(table.quotedKey) = ?1 COLLATE BINARY"
     }
-
-    private var isKey: String { Self.isKey(table) }
 
     /// - Parameter names: the columns that follow the key, quoted.
     private static func insertion(into table: CapturedTable, _ names: [String]) -> String {
@@ -204,11 +205,6 @@ final class RowWriter {
         try held?.remove(key)
     }
 
-    /// Deletes a row that is about to be written again.
-    func deleteRow(_ key: SQLValue) throws {
-        try database.run("DELETE FROM \(table.quotedName) WHERE \(isKey)", [key])
-    }
-
     // MARK: Reading
 
     /// How the row that is in the table spells its values, by the columns; `nil` if it is not there.
@@ -271,7 +267,7 @@ final class RowWriter {
     ) throws {
         if let changed {
             let places = changed.filter { !known.isPending(columns[$0].column) }
-            if !places.isEmpty { try run(try update(ofColumns: places), [key] + places.compactMap { values[$0] }) }
+            if !places.isEmpty { try run(try update(ofColumns: places), key, named(values, at: places)) }
         } else if !known.isEdited {
             let given = named(values)
             // What the server does not say stays as it was.
@@ -289,24 +285,11 @@ final class RowWriter {
     }
 
     /// The values that there are, with their columns.
-    func named(_ values: [SQLValue?]) -> [NamedValue] {
-        values.indices.compactMap { index in values[index].map { (columns[index].column, $0) } }
+    ///
+    /// - Parameter places: of the columns; `nil` for all.
+    func named(_ values: [SQLValue?], at places: [Int]? = nil) -> [NamedValue] {
+        (places ?? Array(values.indices)).compactMap { index in values[index].map { (columns[index].column, $0) } }
     }
-
-    /// Runs a statement that a constraint of the app may refuse.
-    private func run(_ statement: Statement, _ values: [SQLValue]) throws {
-        do {
-            try statement.run(values)
-        } catch WeirError.database(let code, let message, _)
-            where code & 0xFF == Self.constraint && database.isInTransaction
-        {
-            // A trigger of the app's that rolls back has ended the transaction, and with it what turns capturing off.
-            throw Unwritable(reason: message)
-        }
-    }
-
-    /// SQLITE_CONSTRAINT, of which the extended codes are kinds.
-    static let constraint: Int32 = 19
 
     /// Gives a row the values that the server has in place of an edit that is over.
     ///
@@ -332,7 +315,7 @@ final class RowWriter {
             isWhole(values)
             ? insertWhole
             : try database.statement(Self.insertion(into: table, values.map { quoted($0.column.name) }))
-        try run(statement, [key] + values.map(\.value))
+        try run(statement, key, values)
     }
 
     private func update(_ key: SQLValue, _ values: [NamedValue]) throws {
@@ -340,7 +323,7 @@ final class RowWriter {
         let statement =
             isWhole(values)
             ? updateWhole : try database.statement(Self.update(of: table, values.map { quoted($0.column.name) }))
-        try run(statement, [key] + values.map(\.value))
+        try run(statement, key, values)
     }
 
     /// Whether these are all columns, in their order, as the server sends rows.

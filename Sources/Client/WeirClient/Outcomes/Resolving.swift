@@ -201,7 +201,9 @@ struct Resolving {
     private func removeIfUnknown() throws {
         guard try current() == nil, try !table.hasEdit(key, in: database), try !isForgotten() else { return }
         try database.run("INSERT INTO weir_applying (active) VALUES (1)")
-        try writer.delete(key)
+        do { try writer.delete(key) } catch let error as RowWriter.Unwritable {
+            throw WeirError.taken(reason: error.reason)
+        }
         try database.run("DELETE FROM weir_applying")
         try RowOwners.forget(key, ofTable: table.number, in: database)
     }
@@ -224,7 +226,7 @@ extension Weir {
     ///   - edit: the change, as it was shown; one of the log that has ended with ``KeptEdit/Ending/deletionWon`` as well.
     ///   - resolution: the decision.
     /// - Returns: whether the change was still kept to be decided about, and the rows that were written; if not, nothing was changed.
-    /// - Throws: `WeirError.taken` if a constraint of the app's table refuses the values; `WeirError.notGranted` if the row's owner is no
+    /// - Throws: `WeirError.taken` if a constraint or a trigger of the app's table refuses it; `WeirError.notGranted` if the row's owner is no
     ///   longer granted; `WeirError.unsupportedTable` if the table is not synced any more. Then nothing is changed.
     @discardableResult
     public func resolve(_ edit: KeptEdit, _ resolution: Resolution) async throws -> SavedChanges<Bool> {

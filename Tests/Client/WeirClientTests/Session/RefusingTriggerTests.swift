@@ -54,7 +54,7 @@ import WeirClient
         #expect(try await device.weir.parkedRows().isEmpty, sourceLocation: sourceLocation)
     }
 
-    @Test(arguments: ways) func theServersValuesAfterAConflict(way: String) async throws {
+    @Test(arguments: ways + ["IGNORE"]) func theServersValuesAfterAConflict(way: String) async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server, "checkBase")
         server.write("item", "a", ["note": "theirs"])
@@ -64,7 +64,7 @@ import WeirClient
             kept: ["conflict"])
     }
 
-    @Test(arguments: ways) func theServersValuesAfterARefusal(way: String) async throws {
+    @Test(arguments: ways + ["IGNORE"]) func theServersValuesAfterARefusal(way: String) async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server, "lastSyncWins")
         try device.run("UPDATE item SET title = 'bad' WHERE id = 'a'")
@@ -73,7 +73,7 @@ import WeirClient
             kept: ["value_too_large"])
     }
 
-    @Test(arguments: ways) func aRowWhoseDeletionWasNotStored(way: String) async throws {
+    @Test(arguments: ways + ["IGNORE"]) func aRowWhoseDeletionWasNotStored(way: String) async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server, "checkBase")
         server.write("item", "a", ["note": "theirs"])
@@ -82,7 +82,9 @@ import WeirClient
             device, server, Self.trigger("INSERT", "NEW.id = 'a'", way), [], ["a A theirs"], kept: ["conflict"])
     }
 
-    @Test(arguments: ways) func theDeletionOfARowWhoseChangeWasStoredInADeletedOne(way: String) async throws {
+    @Test(arguments: ways + ["IGNORE"]) func theDeletionOfARowWhoseChangeWasStoredInADeletedOne(way: String)
+        async throws
+    {
         let server = ContractServer(Device.tables)
         let device = try await synced(server, "lastSyncWins")
         server.write("item", "a", nil)
@@ -91,7 +93,7 @@ import WeirClient
             device, server, Self.trigger("DELETE", "OLD.id = 'a'", way), ["a late n"], [], kept: [])
     }
 
-    @Test(arguments: ways) func theDeletionThatWasPulledBeneathAChange(way: String) async throws {
+    @Test(arguments: ways + ["IGNORE"]) func theDeletionThatWasPulledBeneathAChange(way: String) async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server, "checkBase")
         server.write("item", "a", nil)
@@ -141,6 +143,76 @@ import WeirClient
         try await device.weir.sync()
         #expect(try device.rows() == ["a A n"])
         #expect(try await device.weir.parkedRows().map(\.id) == ["a"])
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    /// After the row is written, IGNORE ends the trigger alone.
+    @Test(arguments: ways + ["IGNORE"], ["BEFORE", "AFTER"])
+    func rowsThatComeAreWrittenWholeOrWait(way: String, time: String) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server, "lastSyncWins")
+        try device.run(
+            """
+            \(Self.trigger("UPDATE", "NEW.title = 'A2'", way, time));
+            \(Self.trigger("INSERT", "NEW.title = 'C'", way, time).replacing("guard", with: "guard2"));
+            CREATE TRIGGER guard3 \(time) DELETE ON item WHEN OLD.id = 'b' BEGIN
+            SELECT \(way == "IGNORE" ? "RAISE(IGNORE)" : "RAISE(\(way), 'no')"); END
+            """)
+        server.write("item", "a", ["title": "A2", "note": "n2"])
+        server.write("item", "b", nil)
+        server.write("item", "c", ["title": "C"])
+        server.write("item", "d", ["title": "D"])
+        server.state.withLock { $0.requestsLeft = 50 }
+        let isWritten = way == "IGNORE" && time == "AFTER"
+        for _ in 1...2 {
+            try await device.weir.sync()
+            #expect(try device.rows() == (isWritten ? ["a A2 n2", "c C -", "d D -"] : ["a A n", "b B n", "d D -"]))
+            #expect(
+                try device.rows("SELECT id || ' ' || state FROM weir_item_state WHERE is_deleted IS NOT 1 ORDER BY id")
+                    == (isWritten
+                        ? ["a synced", "c synced", "d synced"] : ["a parked", "b parked", "c parked", "d synced"])
+            )
+            #expect(try await device.weir.pendingRows() == 0)
+        }
+        // A change of a row that waits is based on the version that waits.
+        try device.run("DROP TRIGGER guard; DROP TRIGGER guard2; DROP TRIGGER guard3")
+        try await device.restart()
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A2 n2", "c C -", "d D -"])
+        #expect(try await device.weir.parkedRows().isEmpty)
+    }
+
+    /// It writes the row by itself, and ignores the statement.
+    @Test func aRowThatATriggerWritesInPlaceOfTheStatementIsWritten() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server, "lastSyncWins")
+        try device.run(
+            """
+            CREATE TRIGGER guard BEFORE UPDATE ON item WHEN OLD.title <> NEW.title BEGIN
+            UPDATE item SET title = NEW.title WHERE id = NEW.id; SELECT RAISE(IGNORE); END
+            """)
+        server.write("item", "a", ["title": "A2"])
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A2 n", "b B n"])
+        #expect(try await device.weir.parkedRows().isEmpty)
+    }
+
+    @Test(arguments: ways + ["IGNORE"]) func aDecisionForTheServerThatIsRefusedSaysSoAndLeavesTheChange(
+        way: String
+    ) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server, "lastSyncWins")
+        try device.run("INSERT INTO item VALUES ('c', 'bad', NULL)")
+        try await device.weir.sync()
+        let edit = try #require(try await device.weir.keptEdits().first)
+        try device.run(Self.trigger("DELETE", "OLD.id = 'c'", way))
+        await #expect(throws: WeirError.self) { try await device.weir.resolve(edit, .acceptServer) }
+        #expect(try device.rows("SELECT id FROM item WHERE id = 'c'") == ["c"])
+        try device.run("DROP TRIGGER guard")
+        try await device.weir.resolve(edit, .acceptServer)
+        #expect(try device.rows("SELECT id FROM item WHERE id = 'c'").isEmpty)
+        #expect(try await device.weir.keptEdits().isEmpty)
         #expect(try await device.weir.pendingRows() == 0)
     }
 

@@ -1,0 +1,87 @@
+/// Statements on the app's table, which its constraints, triggers and expressions may refuse.
+extension RowWriter {
+    /// Runs a statement that writes a row of the table.
+    ///
+    /// - Parameter values: those that the row has then.
+    /// - Throws: `Unwritable`; then nothing was changed.
+    func run(_ statement: Statement, _ key: SQLValue, _ values: [NamedValue]) throws {
+        try refusable {
+            if try statement.runRefusable([key] + values.map(\.value), in: database) > 0 { return }
+            // A trigger of the app's may have written the row by itself.
+            let isWritten = try row(key).map { row in
+                values.allSatisfy { given in
+                    row.contains { $0.column.number == given.column.number && $0.value == given.value }
+                }
+            }
+            guard isWritten == true else { throw Unwritable(reason: "a trigger of the app has ignored it") }
+        }
+    }
+
+    /// Deletes a row that is about to be written again.
+    ///
+    /// - Throws: `Unwritable`; then nothing was changed.
+    func deleteRow(_ key: SQLValue) throws {
+        let statement = try database.statement("DELETE FROM \(table.quotedName) WHERE \(Self.isKey(table))")
+        try refusable {
+            if try statement.runRefusable([key], in: database) > 0 { return }
+            if hasTriggers, try spellings(ofRow: key) != nil {
+                throw Unwritable(reason: "a trigger of the app has ignored its deletion")
+            }
+        }
+    }
+
+    /// Runs a closure, and takes back what triggers of the app have changed if it throws `Unwritable`.
+    ///
+    /// A statement that fails has changed nothing otherwise: SQLite evaluates expressions and constraints before it writes the row.
+    private func refusable(_ body: () throws -> Void) throws {
+        guard hasTriggers else { return try body() }
+        try database.run("SAVEPOINT weir_row")
+        do {
+            try body()
+        } catch let error as Unwritable {
+            try database.run("ROLLBACK TO weir_row")
+            try database.run("RELEASE weir_row")
+            throw error
+        }
+        try database.run("RELEASE weir_row")
+    }
+}
+
+extension Statement {
+    /// Runs a statement on a table of the app's, which the values may make fail.
+    ///
+    /// What fails as it is compiled does so for each row, and is the session's error.
+    ///
+    /// - Returns: the rows that it changed.
+    /// - Throws: `RowWriter.Unwritable`, unless the transaction has ended: then a trigger has rolled back, and with it what turns capturing
+    ///   off.
+    @discardableResult
+    func runRefusable(_ values: [SQLValue], in database: Database) throws -> Int {
+        do {
+            return try run(values)
+        } catch WeirError.database(let code, let message, _)
+            where RowWriter.refusals.contains(code & 0xFF) && database.isInTransaction
+        {
+            throw RowWriter.Unwritable(reason: message)
+        }
+    }
+}
+
+extension RowWriter {
+    /// SQLITE_CONSTRAINT, of which the extended codes are kinds.
+    static let constraint: Int32 = 19
+    /// SQLITE_ERROR.
+    static let error: Int32 = 1
+
+    /// What an expression makes of a row's values, such as of a text that is no JSON: also SQLITE_TOOBIG and SQLITE_MISMATCH.
+    fileprivate static let refusals: Set<Int32> = [constraint, error, 18, 20]
+
+    /// Whether the app has triggers on a table.
+    static func hasTriggers(_ table: CapturedTable, in database: Database) throws -> Bool {
+        let query = """
+            SELECT 1 FROM sqlite_schema
+            WHERE type = 'trigger' AND lower(tbl_name) = lower(?1) AND name NOT GLOB 'weir_[0-9]*'
+            """
+        return try database.value(query, [.text(table.name)]) != nil
+    }
+}
