@@ -79,7 +79,10 @@ extension RowWriter {
         let names = ((0..<table.words).map { "m\($0)" } + before.columns).joined(separator: ", ")
         return try [table.edit, table.sent].flatMap { side in
             try database.map("SELECT \(names) FROM \(side) WHERE id = ?1", [key]) { row in
-                (Masks(words: (0..<table.words).map { row.integer(at: $0) }), before.read(row, from: table.words))
+                (
+                    Masks(words: (0..<table.words).map { row.integer(at: $0) }),
+                    permitted(before.read(row, from: table.words))
+                )
             }
         }
     }

@@ -18,11 +18,6 @@ extension RowWriter {
         return values
     }
 
-    /// The values of a row of the contract, by the columns.
-    func wholeValues(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
-        zip(try values(json, like: present), absent).map { $0 ?? $1 }
-    }
-
     /// Values of columns that the server has, as a JSON object with the server's names.
     ///
     /// A value that the column's type does not have is left out.
@@ -51,8 +46,8 @@ extension RowWriter {
     ///   - key: the row's, which need not be in the table.
     ///   - isWhole: whether it is a row, in which a column that is absent is NULL.
     func values(of json: [UInt8], like key: SQLValue, isWhole: Bool = false) throws -> [NamedValue] {
-        let present = try spellings(ofRow: key)
-        return named(try isWhole ? wholeValues(json[...], like: present) : values(json[...], like: present))
+        let values = try values(json[...], like: try spellings(ofRow: key))
+        return permitted(named(isWhole ? whole(values) : values))
     }
 
     /// The row as it is in the table; `nil` if it is not there.

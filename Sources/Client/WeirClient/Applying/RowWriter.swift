@@ -17,10 +17,8 @@ final class RowWriter {
     private let held: HeldColumns?
     /// How the app spells new values of the columns.
     let spellings: [ValueSpelling]
-    /// What columns have that a row leaves out, which are NULL at the server.
-    ///
-    /// Where the app permits no NULL it is the column's default, and `nil` if there is none.
-    let absent: [SQLValue?]
+    /// What rows have in columns in which the app permits no NULL where the server has none: the default, by the numbers of the columns.
+    let defaults: [Int: SQLValue]
     /// Statements that run for each row: to look their texts up would take as long as to run them.
     let selectState: Statement
     private let selectRow: Statement
@@ -63,10 +61,7 @@ final class RowWriter {
         self.held = try held.isEmpty ? nil : held
         self.columns = columns.map { (column: $0, server: $1) }
         spellings = try columns.map { try Self.spelling(of: $0, type: $1.type, in: table, database) }
-        absent = try columns.map { column, _ in
-            guard column.definition.isNotNull else { return .null }
-            return try column.definition.defaultValue.flatMap { try database.value("SELECT \($0)") }
-        }
+        defaults = try Self.defaults(of: table, in: database)
         indexes = Dictionary(
             columns.enumerated().map { ($1.1.name, $0) }, uniquingKeysWith: { first, _ in first })
         let names = columns.map { quoted($0.0.name) }
@@ -173,7 +168,7 @@ final class RowWriter {
                 if isOver { (known.edit, known.sent) = (nil, nil) }
                 if try !insertNew(row, key, known, removed) {
                     let present = try compare(row, key)
-                    let values = try present?.values ?? wholeValues(row.values, like: removed.map(spellings))
+                    let values = try present?.values ?? values(row.values, like: removed.map(spellings))
                     try write(values, key, known, changed: present?.changed, removed)
                 }
                 if isOver { try endEdits(of: key) }
@@ -227,20 +222,22 @@ final class RowWriter {
     private func insertNew(_ row: ServerRow, _ key: SQLValue, _ known: Known, _ removed: RemovedRow?) throws -> Bool {
         guard known.timeStamp == nil, !known.isEdited, removed == nil else { return false }
         do {
-            try insert(key, named(try wholeValues(row.values, like: nil)))
+            try insert(key, named(whole(try values(row.values, like: nil))))
             return true
         } catch is Unwritable {
             return false
         }
     }
 
-    /// The values of a row, spelled as the one that is in the table, and the places of those that differ there; `nil` if it is not there.
+    /// The server's values of a row, spelled as the one that is in the table, and the places of those that differ there; `nil` if it is not
+    /// there.
     private func compare(_ row: ServerRow, _ key: SQLValue) throws -> (values: [SQLValue?], changed: [Int])? {
         var found: (values: [SQLValue?], changed: [Int])?
         try selectRow.rows([key]) { present in
-            let values = try wholeValues(row.values, like: spellings(of: present))
-            let changed = values.indices.filter { index in
-                values[index].map { !present.has($0, at: 1 + index) } ?? false
+            let values = try values(row.values, like: spellings(of: present))
+            let whole = whole(values)
+            let changed = whole.indices.filter { index in
+                whole[index].map { !present.has($0, at: 1 + index) } ?? false
             }
             found = (values, changed)
         }
@@ -260,24 +257,29 @@ final class RowWriter {
 
     private static let mostUpdates = 64
 
-    /// - Parameter changed: the places of the columns in which the row in the table differs; `nil` if it is not there. Indexes on the
-    ///   others, and triggers of the app that name them, have nothing to do.
+    /// - Parameters:
+    ///   - values: the server's.
+    ///   - changed: the places of the columns in which the row in the table differs; `nil` if it is not there. Indexes on the others, and
+    ///     triggers of the app that name them, have nothing to do.
     private func write(
         _ values: [SQLValue?], _ key: SQLValue, _ known: Known, changed: [Int]?, _ removed: RemovedRow?
     ) throws {
+        let whole = whole(values)
         if let changed {
             let places = changed.filter { !known.isPending(columns[$0].column) }
-            if !places.isEmpty { try run(try update(ofColumns: places), key, named(values, at: places)) }
+            if !places.isEmpty { try run(try update(ofColumns: places), key, named(whole, at: places)) }
         } else if !known.isEdited {
-            let given = named(values)
+            let given = named(whole)
             // What the server does not say stays as it was.
             let others = removed?.values.filter { other in !given.contains { $0.column.number == other.column.number } }
             try insert(key, given + (others ?? []))
         }
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
+            // A default is not sent with an insertion; a change, such as a backfill, is sent where the server has no value.
+            let before = edit.masks.isWhole ? whole : zip(values, whole).map { $1 == nil ? nil : $0 ?? SQLValue.null }
             // A deletion has all values before, be it one that was ignored.
-            for (column, value) in named(values)
+            for (column, value) in named(before)
             where changed == nil || edit.hasDeletion || edit.masks.contains(column) {
                 try setBefore(column, value, of: key, in: side)
             }
@@ -302,9 +304,9 @@ final class RowWriter {
         if try spellings(ofRow: key) == nil {
             // Or the app has deleted it since.
             guard isDeletion, edit == nil else { return }
-            return try insert(key, image)
+            return try insert(key, permitted(image))
         }
-        try update(key, image.filter { edit?.contains($0.column) != true })
+        try update(key, permitted(image.filter { edit?.contains($0.column) != true }))
         for (column, value) in image where edit?.contains(column) == true {
             try setBefore(column, value, of: key, in: table.edit)
         }

@@ -85,10 +85,13 @@ extension ContractServer.State {
         return low
     }
 
+    /// The row as it is shown: with every column of the schema.
     func json(_ row: ContractServer.Row) -> [String: Any] {
-        [
+        let unset = (tables[row.table] ?? [:]).mapValues { _ in NSNull() as Any }
+        return [
             "table": row.table, "id": row.id, "syncId": row.owner ?? syncID, "knowledgeId": row.creator,
-            "timeStamp": row.timeStamp, "version": row.version, "deleted": row.isDeleted, "values": row.values,
+            "timeStamp": row.timeStamp, "version": row.version, "deleted": row.isDeleted,
+            "values": unset.merging(row.values) { $1 },
             "writer": ["syncId": syncID, "knowledgeId": row.writer],
         ]
     }
