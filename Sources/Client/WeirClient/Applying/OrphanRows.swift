@@ -138,10 +138,12 @@ struct OrphanRows {
 
     /// - Returns: whether it is to be looked at again with the next answer.
     private func settle(_ key: SQLValue, of table: CapturedTable) throws -> Bool {
-        guard applying.orphans != .keep, let condition = table.isOrphan,
-            let server = applying.schema.table(for: table.name), let writer = applying.writers[server.name]
+        guard let condition = table.isOrphan, let server = applying.schema.table(for: table.name),
+            let writer = applying.writers[server.name], applying.orphans != .keep || writer.mayDifferInCase
         else { return false }
         if try table.hasEdit(key, in: database) { return true }
+        if writer.mayDifferInCase { try respell(key, writer) }
+        if applying.orphans == .keep { return false }
         let columns = ["r.time_stamp", "r.owner"] + table.columns.map { "t.\(quoted($0.name))" }
         // Not one that the server does not know: the app has not adopted it.
         let found = try database.map(
@@ -172,6 +174,20 @@ struct OrphanRows {
         }
         if file.isParent(table) { try Self.recordRemoval(of: key, from: table, in: database) }
         return false
+    }
+
+    /// Spells what the row names as its parents' keys, which may have come after it.
+    private func respell(_ key: SQLValue, _ writer: RowWriter) throws {
+        guard let known = try KnownVersion(key, of: writer.table, in: database) else { return }
+        let isCaptured = applying.orphans == .delete
+        if isCaptured { try database.run("INSERT INTO weir_applying (active) VALUES (1)") }
+        let version = applying.version(known.timeStamp, of: key, known.owner, writer)
+        do {
+            try applying.refusable(Refusals.Step(version: version)) { try writer.respellReferences(of: key) }
+        } catch is RowWriter.Unwritable {
+            // It stays a row without a parent.
+        }
+        if isCaptured { try database.run("DELETE FROM weir_applying") }
     }
 
     /// The row as the server sends it; `nil` if it has values that the server does not have.

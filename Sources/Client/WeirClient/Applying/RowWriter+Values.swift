@@ -13,7 +13,7 @@ extension RowWriter {
         try reader.object { reader, name in
             guard let index = indexes[name] else { return try reader.skip() }
             let canonical = try ValueSpelling.Canonical(&reader, type: columns[index].server.type)
-            values[index] = (present?[index] ?? spellings[index]).value(of: canonical)
+            values[index] = try value(of: canonical, inColumn: index, like: present?[index])
         }
         return values
     }

@@ -17,6 +17,8 @@ final class RowWriter {
     private let held: HeldColumns?
     /// How the app spells new values of the columns.
     let spellings: [ValueSpelling]
+    /// How columns have the keys of other rows that they name; `nil` for others.
+    let references: [Reference?]
     /// What rows have in columns in which the app permits no NULL where the server has none: the default, by the numbers of the columns.
     let defaults: [Int: SQLValue]
     /// Statements that run for each row: to look their texts up would take as long as to run them.
@@ -61,6 +63,7 @@ final class RowWriter {
         self.held = try held.isEmpty ? nil : held
         self.columns = columns.map { (column: $0, server: $1) }
         spellings = try columns.map { try Self.spelling(of: $0, type: $1.type, in: table, database) }
+        references = try columns.map { try Self.reference(of: $0, $1.type, in: table, file) }
         defaults = try Self.defaults(of: table, in: database)
         indexes = Dictionary(
             columns.enumerated().map { ($1.1.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -320,7 +323,7 @@ final class RowWriter {
         try run(statement, key, values)
     }
 
-    private func update(_ key: SQLValue, _ values: [NamedValue]) throws {
+    func update(_ key: SQLValue, _ values: [NamedValue]) throws {
         if values.isEmpty { return }
         let statement =
             isWhole(values)

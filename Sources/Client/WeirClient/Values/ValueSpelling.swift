@@ -38,6 +38,11 @@ package struct ValueSpelling: Equatable, Sendable {
     let type: ColumnType
     let form: Form
 
+    init(type: ColumnType, form: Form) {
+        self.type = type
+        self.form = form
+    }
+
     /// The spelling of a value that the app has written; `nil` for NULL, and for what is no value of the type.
     package init?(of value: SQLValue, type: ColumnType) {
         self.type = type

@@ -300,8 +300,9 @@ extension ContractServer.State {
         ]
     }
 
-    /// Times in UTC have six decimals; no other value is changed.
+    /// Times in UTC have six decimals, uuids lower-case letters; no other value is changed.
     private static func canonical(_ value: Any, _ type: String?) -> Any {
+        if type == "uuid", let uuid = value as? String { return uuid.lowercased() }
         guard type == "timestamp", let time = value as? String, time.hasSuffix("Z") else { return value }
         let parts = time.dropLast().split(separator: ".")
         let decimals = parts.count > 1 ? String(parts[1]) : ""
