@@ -12,6 +12,7 @@ package struct OrderingMetrics: Sendable {
     private let deleted: Counter
     private let conflicts: Counter
     private let allRefusedChanges: Counter
+    private let copiedBytes: Counter
     private let stepMessages: Histogram
     private let refusedChanges: [RefusalCode: Counter]
     let decideDuration: Histogram
@@ -35,6 +36,7 @@ package struct OrderingMetrics: Sendable {
             uniqueKeysWithValues: RefusalCode.allCases.map {
                 ($0, registry.counter(.orderingRefusedChanges, [.reason: $0.rawValue]))
             })
+        copiedBytes = registry.counter(.orderingCopiedBytes)
         stepMessages = registry.histogram(.orderingStepMessages)
         decideDuration = registry.histogram(.orderingDecideDuration)
         writeDuration = registry.histogram(.orderingWriteDuration)
@@ -63,6 +65,7 @@ package struct OrderingMetrics: Sendable {
             refusedChanges[code]?.add(count)
             allRefusedChanges.add(count)
         }
+        copiedBytes.add(counts.copiedBytes)
         stepMessages.record(counts.messages)
     }
 }
@@ -76,6 +79,8 @@ struct OrderedCounts: Sendable {
     private(set) var applied = 0
     private(set) var deleted = 0
     private(set) var conflicts = 0
+    /// Of rows' values, to decide the changes.
+    var copiedBytes = 0
     /// By code.
     private(set) var refusals: [RefusalCode: Int] = [:]
 

@@ -198,6 +198,8 @@ extension PartitionOrdering {
                     return overlay.appliedChange(key) ?? known.applied[key]
                 } row: { key in
                     overlay.row(key) ?? known.row(key)
+                } copied: { bytes in
+                    step.counts.copiedBytes += bytes
                 }
                 let records = try publication(of: result, for: next, schemas: schemas)
                 step.add(result, records, key: part.deviceKey)

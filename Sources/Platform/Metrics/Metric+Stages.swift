@@ -53,6 +53,10 @@ extension Metric {
         "Changes by result: applied, deleted (the row stays deleted), conflict or refused.")
     package static let orderingRefusedChanges = Metric(
         "ordering_refused_changes_total", .counter, [.reason], "Changes that ordering refused, by code.")
+    package static let orderingCopiedBytes = Metric(
+        "ordering_copied_bytes_total", .counter,
+        "Bytes of rows' values that were copied to decide changes: about those of the rows written, whatever the number of their changes."
+    )
     package static let orderingStepMessages = Metric(
         "ordering_step_messages", .histogram(.counts), "Parts of batches that were decided together.")
     package static let orderingDecideDuration = Metric(
@@ -68,8 +72,8 @@ extension Metric {
         "1 while the partition is paused at a record that it cannot order, else 0.")
 
     static let ordering = [
-        orderingMessages, orderingChanges, orderingRefusedChanges, orderingStepMessages, orderingDecideDuration,
-        orderingWriteDuration, orderingUnwrittenBytes, orderingPaused,
+        orderingMessages, orderingChanges, orderingRefusedChanges, orderingCopiedBytes, orderingStepMessages,
+        orderingDecideDuration, orderingWriteDuration, orderingUnwrittenBytes, orderingPaused,
     ]
 
     package static let fanOutApplyDuration = Metric(

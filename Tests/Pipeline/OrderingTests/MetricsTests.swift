@@ -42,6 +42,22 @@ struct MetricsTests {
         #expect(registry.histogram(.orderingWriteDuration).snapshot.cumulative.last == steps)
     }
 
+    /// Both versions of the row once, whatever the number of edits.
+    @Test func manyEditsOfOneRowCopyItsValuesOnce() async throws {
+        let size = 50_000
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            let creation = maker.part([.edit("r", ["0", "\"\(String(repeating: "x", count: size))\""])])
+            let edits = maker.part((0..<500).map { .edit("r", ["\($0)"]) })
+            try await log.append([creation, edits])
+            let stage = Stage(log, WatchedStore(tables), metrics: OrderingMetrics(registry))
+            await stage.store.until(2)
+            try await stage.stop()
+        }
+        #expect(registry.counter(.orderingChanges, [.outcome: "applied"]).value == 501)
+        #expect((2 * size..<3 * size).contains(registry.counter(.orderingCopiedBytes).value))
+    }
+
     @Test func tellsOfAPausedPartitionAndNoOther() async throws {
         try await withLogAndTables { log, tables in
             let producer = try await log.producer()

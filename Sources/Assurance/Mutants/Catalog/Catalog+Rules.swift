@@ -88,10 +88,10 @@ extension Catalog {
             "isAltered ? nil : isFull ? .zero : before", "isAltered ? nil : TimeStamp.zero"),
         .statement(
             "a row that a batch wrote twice counts as held as after its first write", in: change, "settleHeld()",
-            within: "settleHeld()\n        }"),
+            within: "if mustSettle { settleHeld() }"),
         .statement(
             "the values of a delete that wrote nothing count as stored", in: change,
-            "if case .applied = status { dropValues(of: change, key) }",
+            "if case .applied = status { dropValues(of: change, key, index) }",
             unfound: "the simulated device stores no values of a delete"),
         .statement(
             "a revived row counts as held without all columns", in: change,
@@ -105,17 +105,17 @@ extension Catalog {
             "a row whose updatedAt was clamped counts as held", in: change, "change.updatedAt != updatedAt", "false"),
         .expression(
             "a conflict locates the row as it was before the part", in: change,
-            "written[key].map { rows[$0].row } ?? lookup(key)", "lookup(key)"),
+            "positions[key].map { rows[$0].row } ?? lookup(key)", "lookup(key)"),
         .expression(
             "a row more is processed where the rows of a part have exactly the size that they may", in: touched,
             "size >= limit", "size > limit", seeds: 2000),
         .expression(
-            "rows that do not exist do not count", in: change, "size(of: row, key)",
-            "row == nil ? 0 : size(of: row, key)",
-            within: "touched.add(size(of: row, key))"),
-        .statement(
-            "the row of a conflict counts once more with each change", in: change,
-            "if index == nil { unwritten.insert(key) }"),
+            "rows that do not exist do not count", in: change, "values.jsonSize", "row == nil ? 0 : values.jsonSize",
+            within: "touched.add(values.jsonSize)"),
+        .expression(
+            "the row of a conflict counts once more with each change", in: change, "positions[key]",
+            "positions[key].flatMap { rows[$0].written == nil ? nil : $0 }",
+            within: "positions[key] ?? touch(key, lookup)"),
         .expression(
             "a row that was not read is looked up for a refusal", in: change,
             "!result.status.isBatchRowsTooLarge", "true"),
@@ -137,7 +137,7 @@ extension Catalog {
         .expression(
             "a change that was applied before an aborted part is refused with it", in: change,
             "!repeatedResults.contains(position)", "true"),
-        .statement("a repeated change leaves its row held", in: change, "dropRepeat(key)"),
+        .statement("a repeated change leaves its row held", in: change, "dropRepeat(key, row)"),
         .statement(
             "a row that is written after a repeat of one of its changes counts as held", in: change,
             "if !repeated.isEmpty, repeated.contains(key) { isAltered = true }"),

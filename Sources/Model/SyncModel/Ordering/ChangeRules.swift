@@ -8,10 +8,10 @@ struct ChangeRules {
     private let clock: TimeStampClock
     private let maximumRowBytes: Int
     private var touched: TouchedRows
-    /// Rows that were touched and are not in `written`.
-    private var unwritten: Set<RowKey> = []
-    /// How a row counts that does not exist, in the table of the newest such row.
-    private var newRowSize: (table: Int, bytes: Int)?
+    /// What a creation stores that writes no column, by table.
+    private var newRows: [Int: EditedValues] = [:]
+    /// How many bytes of rows' values were copied.
+    private var copiedBytes = 0
     private let quota: OwnerQuota?
     private let usageBefore: OwnerUsage
     /// With the rows that this part wrote.
@@ -19,10 +19,10 @@ struct ChangeRules {
     private let timeStampBefore: TimeStamp
     private var timeStamp: TimeStamp
     private var results: [ChangeResult] = []
-    /// The rows that this part wrote, in the order of their first writes.
-    private var rows: [Written] = []
+    /// The rows that the changes touched, in the order in which they first did.
+    private var rows: [TouchedRow] = []
     /// The index in `rows`.
-    private var written: [RowKey: Int] = [:]
+    private var positions: [RowKey: Int] = [:]
     /// Whether a change is a conflict or refused.
     ///
     /// For an atomic part, refusals by ingest count too.
@@ -42,8 +42,18 @@ struct ChangeRules {
     /// Indexes of results that the part did not cause: of changes that were applied before it.
     private var repeatedResults: Set<Int> = []
 
+    private struct TouchedRow {
+        /// After the changes so far, with the values that it had before the part; `nil` when there is none.
+        var row: OrderedRow?
+        /// After the changes so far, with the columns of the partition's schema version; of no row, those in `newRows`.
+        var values: EditedValues
+        /// `nil` for a row that the part did not write.
+        var written: Written?
+
+        var usage: OwnerUsage { row.map { OwnerUsage(of: values, isDeleted: $0.isDeleted) } ?? OwnerUsage() }
+    }
+
     private struct Written {
-        var row: OrderedRow
         /// The row's timeStamp before the batch; zero for a created row.
         let before: TimeStamp
         /// Whether a value was altered since the last change that wrote every column (I6).
@@ -69,7 +79,7 @@ struct ChangeRules {
         self.timeStamp = timeStamp
         results.reserveCapacity(part.changes.count)
         rows.reserveCapacity(part.changes.count)
-        written.reserveCapacity(part.changes.count)
+        positions.reserveCapacity(part.changes.count)
         hasRejection = part.isAtomic && part.hasIngestRefusal
     }
 
@@ -86,29 +96,51 @@ struct ChangeRules {
             throw .invalidPart("a change of \(schema.tables[change.table].name) has more values than columns")
         }
         let key = RowKey(table: change.table, owner: part.owner, id: change.id)
-        let index = written[key]
-        let isTouched = index != nil || !unwritten.isEmpty && unwritten.contains(key)
-        guard isTouched || !touched.isFull else { return add(change, batchRowsTooLarge) }
-        let row = index.map { rows[$0].row } ?? lookup(key)
-        if !isTouched { touched.add(size(of: row, key)) }
+        guard let index = positions[key] ?? touch(key, lookup) else { return add(change, batchRowsTooLarge) }
         let identity = part.identity(of: change)
-        if let identity, repeats(change, key, identity, known) { return }
-        switch decide(change, on: row) {
+        if let identity, repeats(change, key, index, identity, known) { return }
+        switch decide(change, on: rows[index]) {
         case .keep(let status):
             add(change, status)
-            if index == nil { unwritten.insert(key) }
-            if case .applied = status { dropValues(of: change, key) }
+            if case .applied = status { dropValues(of: change, key, index) }
         case .write(let values, let isCreation, let isAltered):
-            let isDeleted = isDeleted(change, row, isCreation: isCreation)
-            let (old, new) = (usage(of: row), usage(of: values, isDeleted: isDeleted, change.table))
+            let isDeleted = isDeleted(change, rows[index].row, isCreation: isCreation)
+            let (old, new) = (rows[index].usage, OwnerUsage(of: values, isDeleted: isDeleted))
             if let quota, let message = quota.refusal(of: new, over: old, in: usage) {
-                unwritten.insert(key)
                 return add(change, .refused(.quotaExceeded, message: message))
             }
             usage = usage.replacing(old, with: new)
-            try write(change, key, over: row, values: values, isCreation: isCreation, isAltered: isAltered)
+            try write(change, key, index, values: values, isCreation: isCreation, isAltered: isAltered)
         }
         if let identity { recordApplied(identity) }
+    }
+
+    /// Looks up a row that no change has touched; `nil` for one that comes after the limit.
+    private mutating func touch(_ key: RowKey, _ lookup: (RowKey) -> OrderedRow?) -> Int? {
+        guard !touched.isFull else { return nil }
+        let row = lookup(key)
+        let values =
+            row.map { EditedValues(lifted($0.values, key.table), in: reached.tables[key.table]) }
+            ?? newRow(in: key.table)
+        touched.add(values.jsonSize)
+        positions[key] = rows.count
+        rows.append(TouchedRow(row: row, values: values))
+        return rows.count - 1
+    }
+
+    /// What a creation stores that writes no column.
+    private mutating func newRow(in table: Int) -> EditedValues {
+        if let known = newRows[table] { return known }
+        let values = EditedValues(lifted(RowValues(), table), in: reached.tables[table])
+        newRows[table] = values
+        return values
+    }
+
+    /// Values with all columns of the partition's schema version.
+    private mutating func lifted(_ values: RowValues, _ table: Int) -> RowValues {
+        let lifted = values.lifted(to: reached.tables[table])
+        if lifted.bytes.count > values.bytes.count { copiedBytes += lifted.bytes.count }
+        return lifted
     }
 
     /// Whether a row is deleted after a change that writes it.
@@ -116,29 +148,20 @@ struct ChangeRules {
         change.isDelete || (old?.isDeleted == true && !isCreation)
     }
 
-    private func usage(of row: OrderedRow?) -> OwnerUsage {
-        guard let row else { return OwnerUsage() }
-        return usage(of: row.values, isDeleted: row.isDeleted, row.key.table)
-    }
-
-    private func usage(of values: RowValues, isDeleted: Bool, _ table: Int) -> OwnerUsage {
-        OwnerUsage(of: values, isDeleted: isDeleted, in: reached.tables[table])
-    }
-
     /// Whether a change with its `changeId` was applied; then it has the same result, or is refused for other content.
     private mutating func repeats(
-        _ change: Change, _ key: RowKey, _ identity: ChangeIdentity, _ known: (ShortDigest) -> AppliedChange?
+        _ change: Change, _ key: RowKey, _ row: Int, _ identity: ChangeIdentity,
+        _ known: (ShortDigest) -> AppliedChange?
     ) -> Bool {
         let index = appliedIndex[identity.id]
         guard let first = index.map({ applied[$0] }) ?? known(identity.id) else { return false }
-        if written[key] == nil { unwritten.insert(key) }
         guard first.identity.content == identity.content else {
             add(change, changeMismatch)
             return true
         }
         if index == nil { repeatedResults.insert(results.count) }
         add(change, first.status)
-        dropRepeat(key)
+        dropRepeat(key, row)
         return true
     }
 
@@ -157,15 +180,6 @@ struct ChangeRules {
         applied.append(change)
     }
 
-    /// How a row counts in ``TouchedRows``.
-    private mutating func size(of row: OrderedRow?, _ key: RowKey) -> Int {
-        if let row { return row.values.jsonSize(liftedTo: reached.tables[key.table]) }
-        if let newRowSize, newRowSize.table == key.table { return newRowSize.bytes }
-        let bytes = RowValues().jsonSize(liftedTo: reached.tables[key.table])
-        newRowSize = (key.table, bytes)
-        return bytes
-    }
-
     /// The refusal of a change to a row that comes after the limit.
     private var batchRowsTooLarge: ChangeResult.Status {
         .refused(
@@ -181,16 +195,27 @@ struct ChangeRules {
         row lookup: (RowKey) -> OrderedRow?
     ) -> (
         results: [ChangeResult], written: [WrittenRow], applied: [AppliedChange], usage: OwnerUsage,
-        timeStamp: TimeStamp
+        timeStamp: TimeStamp, copiedBytes: Int
     ) {
         if part.isAtomic, hasRejection { abort() }
-        var written = rows.map { WrittenRow($0.row, before: $0.before) }
-        if mustSettle {
-            written.sort { $0.row.timeStamp < $1.row.timeStamp }
-            settleHeld()
-        }
+        let written = writtenRows()
+        if mustSettle { settleHeld() }
         if hasRejection { locateShownRows(lookup) }
-        return (results, written, applied, usage, timeStamp)
+        return (results, written, applied, usage, timeStamp, copiedBytes)
+    }
+
+    /// The rows that the part wrote, with their values, by timeStamp.
+    private mutating func writtenRows() -> [WrittenRow] {
+        var all: [WrittenRow] = []
+        all.reserveCapacity(rows.count)
+        for touched in rows {
+            guard var row = touched.row, let written = touched.written else { continue }
+            row.values = touched.values.values(of: part.changes)
+            if touched.values.isMerged { copiedBytes += row.values.bytes.count }
+            all.append(WrittenRow(row, before: written.before))
+        }
+        all.sort { $0.row.timeStamp < $1.row.timeStamp }
+        return all
     }
 
     /// Discards the writes of an atomic part; changes that were applied before it keep their results.
@@ -201,7 +226,7 @@ struct ChangeRules {
             results[position].status = .refused(.batchAborted, message: message)
             results[position].heldFrom = nil
         }
-        (rows, written, writes) = ([], [:], [])
+        (rows, positions, writes) = ([], [:], [])
         applied = []
         usage = usageBefore
         timeStamp = timeStampBefore
@@ -212,50 +237,47 @@ struct ChangeRules {
         for (position, result) in results.enumerated()
         where result.status.isRejected && !result.status.isBatchRowsTooLarge {
             let key = RowKey(table: result.table, owner: part.owner, id: result.id)
-            let row = written[key].map { rows[$0].row } ?? lookup(key)
+            let row = positions[key].map { rows[$0].row } ?? lookup(key)
             results[position].locator = row.map(RowLocator.init(of:))
         }
     }
 
     /// Sets `heldFrom` of every result that wrote a row to its value after the part's last change (I6).
     private mutating func settleHeld() {
-        for write in writes { results[write.result].heldFrom = rows[write.row].heldFrom }
+        for write in writes { results[write.result].heldFrom = rows[write.row].written?.heldFrom }
     }
 
     /// A delete of a tombstone or an absent row is applied without storing its values, which its device has.
-    private mutating func dropValues(of change: Change, _ key: RowKey) {
+    private mutating func dropValues(of change: Change, _ key: RowKey, _ index: Int) {
         guard change.values.writesAny else { return }
         dropped.insert(key)
-        guard let index = written[key] else { return }
-        mustSettle = true
-        rows[index].heldFrom = nil
-        isNotExact(index)
+        isNotHeld(index)
     }
 
     /// A repeat is not stored again, and its device may have its values on top of those of the part's other changes: no version of
     /// the row that this part writes counts as held.
-    private mutating func dropRepeat(_ key: RowKey) {
+    private mutating func dropRepeat(_ key: RowKey, _ index: Int) {
         repeated.insert(key)
-        guard let index = written[key] else { return }
-        mustSettle = true
-        rows[index].heldFrom = nil
-        isNotExact(index)
+        isNotHeld(index)
     }
 
     /// The device may have other columns than a row that this part wrote; a tombstone has none that matter.
-    private mutating func isNotExact(_ index: Int) {
-        if part.isExactByColumns, rows[index].row.isDeleted { return }
-        rows[index].row.isExact = false
+    private mutating func isNotHeld(_ index: Int) {
+        guard rows[index].written != nil else { return }
+        mustSettle = true
+        rows[index].written?.heldFrom = nil
+        if part.isExactByColumns, rows[index].row?.isDeleted == true { return }
+        rows[index].row?.isExact = false
     }
 
     private enum Decision {
         case keep(ChangeResult.Status)
         /// The row gets these values and a new timeStamp.
-        case write(RowValues, isCreation: Bool, isAltered: Bool)
+        case write(EditedValues, isCreation: Bool, isAltered: Bool)
     }
 
-    private func decide(_ change: Change, on row: OrderedRow?) -> Decision {
-        guard let row else {
+    private mutating func decide(_ change: Change, on touched: TouchedRow) -> Decision {
+        guard let row = touched.row else {
             if change.isDelete { return .keep(.applied(timeStamp: .zero, version: 0, knowledgeID: nil)) }
             guard change.base == .zero else {
                 return .keep(.refused(.rowGone, message: "base is \(change.base), but there is no such row"))
@@ -283,41 +305,35 @@ struct ChangeRules {
         {
             return .keep(.conflict)
         }
-        let lifted = row.values.lifted(to: reached.tables[change.table])
-        let values = lifted.merged(with: change.values)
+        let values = merged(change, into: touched.values)
         // A row that is above the limit, which may be lower than before, can still be made smaller.
-        if let refusal = refusal(ofSizeOf: values), values.jsonSize > lifted.jsonSize { return refusal }
+        if values.jsonSize > touched.values.jsonSize, let refusal = refusal(ofSizeOf: values) { return refusal }
         return .write(values, isCreation: false, isAltered: change.isAltered)
     }
 
+    /// The newest change is not in `results` yet, which has one result for each.
+    private func merged(_ change: Change, into values: EditedValues) -> EditedValues {
+        values.merged(with: change.values, at: results.count, in: reached.tables[change.table])
+    }
+
     /// The refusal of a row that is too large for a record of the log; `nil` for all others.
-    private func refusal(ofSizeOf values: RowValues) -> Decision? {
-        // With the bytes before each value, so never less than the values alone.
-        guard values.bytes.count > maximumRowBytes else { return nil }
-        let size = values.jsonSize
-        guard size > maximumRowBytes else { return nil }
-        return .keep(
-            .refused(
-                .rowTooLarge, message: "the row would have \(size) bytes, at most \(maximumRowBytes) are allowed"))
+    private func refusal(ofSizeOf values: EditedValues) -> Decision? {
+        guard values.jsonSize > maximumRowBytes else { return nil }
+        let message = "the row would have \(values.jsonSize) bytes, at most \(maximumRowBytes) are allowed"
+        return .keep(.refused(.rowTooLarge, message: message))
     }
 
     /// The values of a created or revived row (I8): the value sent, else the declared default, else NULL.
-    private func creation(_ change: Change) -> Decision {
-        let table = reached.tables[change.table]
-        let sent = change.values.ranges
-        var values = RowValues()
-        values.reserve(change.values.bytes.count + 8 * table.columns.count)
+    private mutating func creation(_ change: Change) -> Decision {
+        let values = merged(change, into: newRow(in: change.table))
+        let columns = reached.tables[change.table].columns
         var isAltered = change.isAltered
-        for (index, column) in table.columns.enumerated() {
-            if index < sent.count, !sent[index].isEmpty {
-                values.append(change.values.bytes[sent[index]])
-            } else if let value = column.defaultValue {
-                values.append(value)
+        for index in columns.indices where !values.isMerged(index) {
+            let column = columns[index]
+            if column.defaultValue != nil {
                 // The device does not know columns of versions later than the part's.
                 if index < schema.tables[change.table].columns.count { isAltered = true }
-            } else if column.isNullable {
-                values.append(Array("null".utf8))
-            } else {
+            } else if !column.isNullable {
                 return .keep(.refused(.missingValue, message: "a new row needs \(column.name)"))
             }
         }
@@ -325,8 +341,9 @@ struct ChangeRules {
     }
 
     private mutating func write(
-        _ change: Change, _ key: RowKey, over old: OrderedRow?, values: RowValues, isCreation: Bool, isAltered: Bool
+        _ change: Change, _ key: RowKey, _ index: Int, values: EditedValues, isCreation: Bool, isAltered: Bool
     ) throws(OrderingMachine.Pause) {
+        let (old, earlier) = (rows[index].row, rows[index].written)
         guard let next = clock.next(after: timeStamp, logTime: part.logTime) else { throw .timeStampsExhausted }
         timeStamp = next
         let table = schema.tables[change.table]
@@ -351,9 +368,7 @@ struct ChangeRules {
             isDeleted: isDeleted, createdAt: old?.createdAt ?? part.logTime, updatedAt: updatedAt, writer: part.device,
             writerBatch: part.batch, isExact: isExact,
             othersTimeStamp: old.map { $0.writer == part.device ? $0.othersTimeStamp : $0.timeStamp } ?? .zero,
-            values: values)
-        let index = written[key]
-        let earlier = index.map { rows[$0] }
+            values: old?.values ?? RowValues())
         if earlier != nil { mustSettle = true }
         let before = earlier?.before ?? old?.timeStamp ?? .zero
         // A change that writes every column replaces all earlier values.
@@ -363,14 +378,9 @@ struct ChangeRules {
             isAltered = true
         }
         let heldFrom: TimeStamp? = isAltered ? nil : isFull ? .zero : before
-        let now = Written(row: row, before: before, isAltered: isAltered, heldFrom: heldFrom)
-        if let index {
-            rows[index] = now
-        } else {
-            written[key] = rows.count
-            rows.append(now)
-        }
-        writes.append((results.count, index ?? rows.count - 1))
+        let written = Written(before: before, isAltered: isAltered, heldFrom: heldFrom)
+        rows[index] = TouchedRow(row: row, values: values, written: written)
+        writes.append((results.count, index))
         let status: ChangeResult.Status =
             row.isDeleted && !change.isDelete
             ? .deleted(timeStamp: next, version: row.version, knowledgeID: row.knowledgeID)

@@ -60,9 +60,11 @@ package struct OrderingMachine: Sendable {
     ///   - applied: returns the change that this device had applied for this owner, before the part, under the id of one of
     ///     ``ChangePart/appliedChangeKeys``.
     ///   - row: returns a row of ``ChangePart/rowsTouched`` as it was before the part.
+    ///   - copied: is told how many bytes of rows' values were copied, which depends on how the rows are stored.
     package func step(
         _ part: ChangePart, state: PartitionState, schemas: SchemaHistory, progress: DeviceProgress,
-        usage: OwnerUsage, applied: (ShortDigest) -> AppliedChange?, row: (RowKey) -> OrderedRow?
+        usage: OwnerUsage, applied: (ShortDigest) -> AppliedChange?, row: (RowKey) -> OrderedRow?,
+        copied: (Int) -> Void = { _ in }
     ) throws(Pause) -> Step {
         guard (1...RulesVersion.current).contains(part.rules) else { throw .unknownRules(part.rules) }
         guard part.epoch.utf8.elementsEqual(epoch.utf8) else { throw .otherEpoch(part.epoch) }
@@ -84,6 +86,7 @@ package struct OrderingMachine: Sendable {
             usage: usage, maximumRowBytes: min(part.maxRowBytes, maximumRowBytes))
         for change in part.changes { try rules.apply(change, applied: applied, row: row) }
         let ordered = rules.finish(row: row)
+        copied(ordered.copiedBytes)
         next.timeStamp = ordered.timeStamp
         let outcome = part.batch.map {
             Outcome(
@@ -96,7 +99,7 @@ package struct OrderingMachine: Sendable {
             usage: ordered.usage == usage ? nil : ordered.usage)
     }
 
-    /// Whether ``step(_:state:schemas:progress:usage:applied:row:)`` looks up rows: not for a repeat of a batch, for example.
+    /// Whether ``step(_:state:schemas:progress:usage:applied:row:copied:)`` looks up rows: not for a repeat of a batch, for example.
     package func needsRows(_ part: ChangePart, _ progress: DeviceProgress) -> Bool {
         decisionBeforeRules(part, progress) == nil
     }

@@ -21,8 +21,8 @@ package struct OwnerUsage: Sendable, Hashable {
     }
 
     /// The usage of one row.
-    init(of values: RowValues, isDeleted: Bool, in table: Table) {
-        let bytes = Int64(values.sizeBesideDefaults(of: table))
+    init(of values: EditedValues, isDeleted: Bool) {
+        let bytes = Int64(values.sizeBesideDefaults)
         self = isDeleted ? OwnerUsage(deletedRows: 1, deletedBytes: bytes) : OwnerUsage(rows: 1, bytes: bytes)
     }
 

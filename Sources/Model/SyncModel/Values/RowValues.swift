@@ -40,6 +40,11 @@ package struct RowValues: Sendable, Hashable {
         bytes.append(json)
     }
 
+    /// Appends adjacent columns of other values.
+    mutating func append(fields: Range<Int>, of other: RowValues) {
+        other.bytes.withUnsafeBufferPointer { bytes.append(contentsOf: $0[fields]) }
+    }
+
     /// Appends a column that the change does not write.
     package mutating func appendAbsent() { appendHeader(0) }
 
@@ -48,29 +53,6 @@ package struct RowValues: Sendable, Hashable {
 
     /// The size of the JSON of all values.
     package var jsonSize: Int { measure().jsonSize }
-
-    /// The size of the JSON of all values, with the defaults of the columns that the table has in addition.
-    package func jsonSize(liftedTo table: Table) -> Int {
-        let (count, size) = measure()
-        return table.columns.dropFirst(count).reduce(size) { $0 + ($1.defaultValue ?? Self.null).count }
-    }
-
-    /// The size of the JSON of all values, without those that are the default of their column, else null.
-    package func sizeBesideDefaults(of table: Table) -> Int {
-        bytes.withUnsafeBufferPointer { buffer in
-            var reader = Reader(count: buffer.count)
-            var (column, size) = (0, 0)
-            while !reader.isAtEnd {
-                let range = reader.next(in: buffer)
-                let isDefault =
-                    column < table.columns.count
-                    && buffer[range].elementsEqual(table.columns[column].defaultValue ?? Self.null)
-                if !isDefault { size += range.count }
-                column += 1
-            }
-            return size
-        }
-    }
 
     /// The number of encoded columns, absent ones included, and the size of the JSON of all values.
     private func measure() -> (count: Int, jsonSize: Int) {
@@ -92,6 +74,23 @@ package struct RowValues: Sendable, Hashable {
             var reader = Reader(count: buffer.count)
             while !reader.isAtEnd { ranges.append(reader.next(in: buffer)) }
             return ranges
+        }
+    }
+
+    /// Calls the body with each column's index, its field and its JSON as ranges of the bytes, and the bytes; the JSON is empty for an
+    /// absent column.
+    func forEachField(
+        _ body: (_ column: Int, _ field: Range<Int>, _ json: Range<Int>, _ bytes: UnsafeBufferPointer<UInt8>) -> Void
+    ) {
+        bytes.withUnsafeBufferPointer { buffer in
+            var reader = Reader(count: buffer.count)
+            var column = 0
+            while !reader.isAtEnd {
+                let start = reader.offset
+                let json = reader.next(in: buffer)
+                body(column, start..<json.upperBound, json, buffer)
+                column += 1
+            }
         }
     }
 
@@ -173,7 +172,7 @@ package struct RowValues: Sendable, Hashable {
         return result
     }
 
-    private static let null = Array("null".utf8)
+    static let null = Array("null".utf8)
 
     private mutating func appendHeader(_ count: Int) {
         bytes.append(0x0A)

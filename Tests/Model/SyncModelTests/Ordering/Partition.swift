@@ -11,6 +11,8 @@ struct Partition {
     var devices: [DeviceKey: [Outcome]] = [:]
     var applied: [AppliedChangeKey: AppliedChange] = [:]
     var usage: [SyncID: OwnerUsage] = [:]
+    /// What the last part copied.
+    private(set) var copiedBytes = 0
     private var nextUpload: Int64 = 0
 
     init(clock: TimeStampClock = .sequence(first: 1), schemas: SchemaHistory = Fixture.history) {
@@ -25,6 +27,7 @@ struct Partition {
         let progress = DeviceProgress(
             highestBatch: kept.last?.batch ?? 0, outcome: kept.first { $0.batch == part.batch })
         let touched = Set(part.rowsTouched)
+        var copied = 0
         let step = try machine.step(
             part, state: state, schemas: schemas, progress: progress, usage: usage[part.owner] ?? OwnerUsage()
         ) { id in
@@ -32,7 +35,10 @@ struct Partition {
         } row: { key in
             precondition(touched.contains(key), "the machine looks up what rowsTouched names")
             return rows[key]
+        } copied: { bytes in
+            copied += bytes
         }
+        copiedBytes = copied
         state = step.state
         for row in step.rows { rows[row.key] = row }
         if let now = step.usage { usage[part.owner] = now }

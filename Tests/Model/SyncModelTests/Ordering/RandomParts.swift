@@ -51,7 +51,8 @@ struct RandomParts {
         }
         let schema = generator.pick(Array(1...newestSchema))
         var changes: [Change] = []
-        for index in 0..<Int.random(in: 0...4, using: &generator) {
+        // Some change the same rows again and again.
+        for index in 0..<Int.random(in: 0...(generator.chance(10) ? 40 : 4), using: &generator) {
             changes.append(change(index, schema, owner, device, model))
         }
         content &+= 1
