@@ -17,6 +17,7 @@ package struct FanOutMetrics: Sendable {
     private let pageRows: Histogram
     private let pageBytes: Histogram
     let pullRecords: Histogram
+    let comparedHeads: Counter
     let logTruncations: Counter
     private let uploadToPullable: Histogram
     private let registry: MetricRegistry
@@ -43,6 +44,7 @@ package struct FanOutMetrics: Sendable {
         pageBytes = registry.histogram(.fanOutPageBytes)
         logTruncations = registry.counter(.fanOutLogTruncations)
         pullRecords = registry.histogram(.fanOutPullRecords)
+        comparedHeads = registry.counter(.fanOutComparedHeads)
         uploadToPullable = registry.histogram(.uploadToPullable)
     }
 

@@ -110,6 +110,11 @@ extension Metric {
         "Records of streams that a pull read: rows, sent or not, entries of the index by time, and neighbours of searches."
     )
 
+    package static let fanOutComparedHeads = Metric(
+        "fanout_compared_heads_total", .counter,
+        "Creating devices whose heads pulls compared with vectors: all of an owner only where a vector names some and others may have news."
+    )
+
     package static let fanOutLogTruncations = Metric(
         "fanout_wal_truncations_total", .counter,
         "Truncations of a stream's write-ahead log, for which its reads waited.")
@@ -117,7 +122,7 @@ extension Metric {
     static let fanOut = [
         fanOutApplyDuration, fanOutApplyRecords, fanOutRows, fanOutServing, fanOutPaused, fanOutRebuilds,
         fanOutRebuildRows, fanOutRebuildExpectedRows, fanOutPulls, fanOutPullDuration, fanOutPageRows, fanOutPageBytes,
-        fanOutPullRecords, fanOutLogTruncations,
+        fanOutPullRecords, fanOutComparedHeads, fanOutLogTruncations,
     ]
 }
 

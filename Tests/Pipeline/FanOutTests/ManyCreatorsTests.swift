@@ -9,6 +9,7 @@ import Testing
     private let registry = MetricRegistry()
 
     private var records: Int { registry.histogram(.fanOutPullRecords).snapshot.sum }
+    private var comparedHeads: Int { registry.counter(.fanOutComparedHeads).value }
 
     /// Writes `rounds` rows for each of so many creating devices.
     ///
@@ -60,6 +61,72 @@ import Testing
                 })
         }
         #expect(read[0] == read[1])
+    }
+
+    /// A new device, one that has the first row of each creator, and one that has everything.
+    @Test func aPullThatNamesNoDeviceComparesAsManyHeadsWhateverTheNumberOfCreators() async throws {
+        var compared: [[Int]] = []
+        for creators in [200, 2000] {
+            let world = World()
+            let heads = try write(world, creators: creators, rounds: 2)
+            compared.append(
+                try await withService(world) { service in
+                    var compared: [Int] = []
+                    for floor in [.zero, heads[0], heads[1]] {
+                        let before = comparedHeads
+                        let rows = try await service.pull(OwnerKnowledge(floor: floor), limit: 1)
+                        #expect(rows.hasMore == (floor < heads[1]))
+                        let first = world.stream(of: "abc").first { $0.timeStamp > floor }
+                        #expect(rows.knowledge == (first.map { [$0.knowledgeID: $0.timeStamp] } ?? [:]))
+                        compared.append(comparedHeads - before)
+                    }
+                    return compared
+                })
+        }
+        #expect(compared[0] == compared[1])
+        #expect(compared[0].last == 0)
+    }
+
+    @Test func aVectorWithAFloorAtTheHeadIsComparedWithTheDevicesThatItNames() async throws {
+        let world = World()
+        let heads = try write(world, creators: 2000, rounds: 2)
+        try await withService(world) { service in
+            let owned = try #require(world.stream(of: "abc").last)
+            let named =
+                [owned.knowledgeID: owned.timeStamp, "k0": heads[1], "other": heads[1]] as [KnowledgeID: TimeStamp]
+            let before = comparedHeads
+            let knowledge = OwnerKnowledge(floor: heads[1], entries: named)
+            let idle = try #require(service.fanOut.idlePage(OwnerPull(owner: "abc", knowledge: knowledge)))
+            #expect(
+                idle.content
+                    == .rows(
+                        OwnerRows(entries: named.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }, head: heads[1]))
+            )
+            #expect((1...10).contains(comparedHeads - before))
+            // One that lacks rows of a device that it names.
+            let behind = OwnerKnowledge(floor: heads[1], entries: ["k7": heads[0]])
+            #expect(service.fanOut.idlePage(OwnerPull(owner: "abc", knowledge: behind)) == nil)
+            let rows = try await service.pull(behind)
+            #expect(rows.count == 1 && !rows.hasMore && rows.knowledge.keys.elementsEqual(["k7"]))
+            #expect(comparedHeads - before < 30)
+        }
+    }
+
+    /// Where a vector names devices and others may have news, all are compared: in a reader's turn where they are many.
+    @Test func manyDevicesAreNotComparedOnTheThreadOfTheRequest() async throws {
+        let world = World()
+        let heads = try write(world, creators: 1001, rounds: 1)
+        try world.upload([.person("last", by: "k5")])
+        let head = world.head(of: "abc")
+        try await withService(world) { service in
+            let pull = OwnerPull(owner: "abc", knowledge: OwnerKnowledge(floor: heads[0], entries: ["k5": head]))
+            let before = comparedHeads
+            #expect(service.fanOut.idlePage(pull) == nil)
+            #expect(comparedHeads == before)
+            let rows = try await service.pull(pull.knowledge)
+            #expect(rows.count == 0 && !rows.hasMore && rows.knowledge == ["k5": head])
+            #expect(comparedHeads > before)
+        }
     }
 
     @Test func ownersAfterAFullPageAreNotRead() async throws {
@@ -130,12 +197,9 @@ import Testing
             #expect(rows.count == 1000 && rows.floor == TimeStamp(heads[0].rawValue + 1000) && rows.entries.isEmpty)
             let rest = try await service.pull(OwnerKnowledge(floor: rows.floor), maximumEntries: 1000)
             #expect(rest.count == 500 && rest.floor == nil && rest.entries.count == 500 && !rest.hasMore)
-            let idle = try #require(
-                service.fanOut.idlePage(
-                    OwnerPull(
-                        owner: "abc", knowledge: OwnerKnowledge(floor: rows.floor, entries: rest.knowledge),
-                        maximumEntries: 499)))
-            #expect(idle.content == .rows(OwnerRows(floor: heads[1], head: heads[1])))
+            let drained = try await service.pull(
+                OwnerKnowledge(floor: rows.floor, entries: rest.knowledge), maximumEntries: 499)
+            #expect(drained == OwnerRows(floor: heads[1], head: heads[1]))
         }
     }
 

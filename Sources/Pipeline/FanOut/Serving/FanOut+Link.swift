@@ -70,8 +70,8 @@ extension FanOut: FanOutLink {
                 }
                 let step = try await read(
                     next.partition, of: next.pull.owner, generation: next.snapshot.generation
-                ) { [rest, budget, passed] in
-                    try $0.step(rest, passed: passed, budget: budget)
+                ) { [rest, budget, passed, comparedHeads = metrics.comparedHeads] in
+                    try $0.step(rest, passed: passed, budget: budget, compared: comparedHeads)
                 }
                 for (read, rows) in zip(rest, step.pages) {
                     pages[read.position] = OwnerPage(owner: read.pull.owner, content: .rows(rows))
@@ -102,9 +102,13 @@ extension FanOut: FanOutLink {
         return OwnersSubscription(Subscriber(moved), subscriptions: subscriptions)
     }
 
+    /// Above, devices are compared by a reader in its owner's turn, not by a thread that all requests share.
+    private static var maximumCompared: Int { 1000 }
+
     private func idlePage(_ pull: OwnerPull, _ heads: OwnerHeads) -> OwnerPage? {
         guard pull.requiredHead <= heads.head else { return nil }
-        let plan = PullPlan(pull.knowledge, heads: heads)
+        if heads.devices.count > Self.maximumCompared, PullPlan.comparesAll(pull.knowledge, heads) { return nil }
+        let plan = PullPlan(pull.knowledge, heads: heads, compared: metrics.comparedHeads)
         guard plan.isEmpty else { return nil }
         let (entries, floor) = plan.drained(maximum: pull.maximumEntries)
         return OwnerPage(

@@ -112,6 +112,22 @@ extension FileReader {
         return found.number
     }
 
+    /// The id of a creating device of an owner.
+    ///
+    /// - Throws: ``StreamFailure/damaged(_:)`` when there is none.
+    func knowledgeID(of device: Int64, of owner: Int64) throws -> KnowledgeID {
+        var statement = try connection.statement(
+            "SELECT owner_no, device_no, knowledge_id, head, checksum, indexed_from FROM knowledge WHERE device_no = ?1"
+        )
+        try statement.bind(integer: device, at: 1)
+        guard try statement.step() else { throw StreamFailure.damaged("device \(device) is missing") }
+        let found = try FileRecords.device(statement)
+        guard found.number == device, try statement.integer(at: 0) == owner else {
+            throw StreamFailure.damaged("the table of devices returned another device")
+        }
+        return found.knowledgeID
+    }
+
     /// The number of a creating device of an owner.
     ///
     /// - Throws: ``StreamFailure/damaged(_:)`` when there is none.

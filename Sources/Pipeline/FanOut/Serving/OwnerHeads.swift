@@ -24,12 +24,17 @@ struct OwnerHeads: Sendable, Hashable {
     let number: Int64
     private(set) var head: TimeStamp
     /// Sorted by knowledgeId.
-    private(set) var devices: [DeviceHead]
+    private(set) var devices: [DeviceHead] = []
+    /// The indexes in `devices` of those that are not in the index by time, in order.
+    private(set) var unindexed: [Int] = []
+    /// The newest timeStamp of the devices in the index by time; zero where there are none.
+    private(set) var indexedHead = TimeStamp.zero
+    /// A timeStamp that no row in the index by time is below; zero where there are none.
+    private(set) var indexedFrom = TimeStamp.zero
 
     init(number: Int64 = 0) {
         self.number = number
         head = .zero
-        devices = []
     }
 
     /// - Parameter devices: each device once.
@@ -37,12 +42,22 @@ struct OwnerHeads: Sendable, Hashable {
         self.number = number
         self.head = head
         self.devices = devices.sorted { $0.knowledgeID < $1.knowledgeID }
+        for (index, device) in self.devices.enumerated() {
+            if device.isIndexed { extendIndex(to: device) } else { unindexed.append(index) }
+        }
     }
 
-    subscript(device: KnowledgeID) -> DeviceHead? {
+    subscript(device: KnowledgeID) -> DeviceHead? { index(of: device).map { devices[$0] } }
+
+    /// The index in `devices`; `nil` for a device without rows.
+    func index(of device: KnowledgeID) -> Int? {
         let position = position(of: device)
-        guard position < devices.count, devices[position].knowledgeID == device else { return nil }
-        return devices[position]
+        return position < devices.count && devices[position].knowledgeID == device ? position : nil
+    }
+
+    private mutating func extendIndex(to device: DeviceHead) {
+        indexedFrom = indexedFrom == .zero ? device.indexedFrom : min(indexedFrom, device.indexedFrom)
+        indexedHead = max(indexedHead, device.head)
     }
 
     /// Advances the head of a device for a new row.
@@ -63,7 +78,11 @@ struct OwnerHeads: Sendable, Hashable {
                 DeviceHead(
                     knowledgeID: device, number: number, head: timeStamp, indexedFrom: isIndexed ? timeStamp : .zero),
                 at: position)
+            let later = unindexed.firstIndex { $0 >= position } ?? unindexed.count
+            for index in later..<unindexed.count { unindexed[index] += 1 }
+            if !isIndexed { unindexed.insert(position, at: later) }
         }
+        if devices[position].isIndexed { extendIndex(to: devices[position]) }
         return devices[position]
     }
 

@@ -1,4 +1,5 @@
 import FanOutLink
+import Metrics
 import SyncModel
 
 /// An owner's part of a page that must be read from the file.
@@ -89,7 +90,10 @@ extension FileReader {
     /// - Parameters:
     ///   - passed: where the previous step stopped in the first owner's rows.
     ///   - budget: what is left of the page.
-    func step(_ reads: ArraySlice<OwnerRead>, passed: TimeStamp, budget: PageBudget) throws -> PageStep {
+    ///   - compared: counts the devices that are looked at.
+    func step(
+        _ reads: ArraySlice<OwnerRead>, passed: TimeStamp, budget: PageBudget, compared: Counter
+    ) throws -> PageStep {
         cursors.count.records = 0
         defer { cursors.reset() }
         var step = PageStep(budget: budget)
@@ -97,7 +101,7 @@ extension FileReader {
         for read in reads {
             let isFull = step.budget.isExhausted && read.pull.held.isEmpty
             if !step.pages.isEmpty, isFull || cursors.count.records >= PageStep.maximumRecords { break }
-            let rows = try rows(of: read, passed: &passed, budget: &step.budget)
+            let rows = try rows(of: read, passed: &passed, budget: &step.budget, compared)
             guard let rows else {
                 step.stoppedAt = passed
                 break
@@ -115,13 +119,13 @@ extension FileReader {
     ///   before the first row.
     /// - Returns: `nil` when another step has to continue.
     private func rows(
-        of read: OwnerRead, passed: inout TimeStamp, budget: inout PageBudget
+        of read: OwnerRead, passed: inout TimeStamp, budget: inout PageBudget, _ compared: Counter
     ) throws -> OwnerRows? {
         let pull = read.pull
         let heads = try heads(of: pull.owner, known: read.snapshot.heads) {
             read.partition.committedHeads(of: pull.owner)
         }
-        let plan = PullPlan(pull.knowledge, heads: heads, passed: passed)
+        let plan = PullPlan(pull.knowledge, heads: heads, passed: passed, compared: compared)
         var merge = try RowMerge(plan, cursors)
         var page = PageRows(plan, pull)
         while let row = merge.current {
@@ -133,13 +137,13 @@ extension FileReader {
                     page.send(row, json)
                     return true
                 }
-                guard isSent else { return page.cut() }
+                guard isSent else { return try page.cut(self) }
             }
             try merge.advance()
         }
         if let stoppedAt = merge.suspendedAt {
             // Rows sent and rows still to be found are possibly not of one snapshot, so a page with rows ends here.
-            if page.rows.count > 0 { return page.cut() }
+            if page.rows.count > 0 { return try page.cut(self) }
             passed = stoppedAt
             return nil
         }
@@ -176,9 +180,12 @@ private struct PageRows {
         last = row.timeStamp
     }
 
-    mutating func cut() -> OwnerRows {
+    mutating func cut(_ reader: FileReader) throws -> OwnerRows {
         rows.hasMore = true
-        (rows.entries, rows.floor) = plan.cut(passed, last: last, maximum: maximumEntries)
+        let owner = plan.heads.number
+        (rows.entries, rows.floor) = try plan.cut(passed, last: last, maximum: maximumEntries) { device in
+            try reader.knowledgeID(of: device, of: owner)
+        }
         return rows
     }
 

@@ -1,4 +1,5 @@
 import FanOutLink
+import Metrics
 import SyncModel
 
 /// Which rows of an owner's stream a device lacks, and its vector afterwards, computed from heads alone (I6, I7).
@@ -34,6 +35,9 @@ struct PullPlan {
     /// that is longer than the answers were reads the index past rows that the device has.
     static let maximumSearches = 1024
 
+    /// About as many devices are compared in the time in which one is read from the file.
+    private static let devicesPerLookup = 100
+
     let knowledge: OwnerKnowledge
     let heads: OwnerHeads
     /// By knowledgeId.
@@ -43,26 +47,36 @@ struct PullPlan {
     /// The entries of named devices in the index by time; `.maximum` for those that ``sources`` cover.
     private let scanned: [Int64: TimeStamp]
     private let passed: TimeStamp
+    /// Counts the devices that are looked at.
+    private let compared: Counter?
 
-    /// - Parameter passed: a timeStamp up to which an earlier step of the same pull found no missing row in the index by
-    ///   time.
-    init(_ knowledge: OwnerKnowledge, heads: OwnerHeads, passed: TimeStamp = .zero) {
+    /// Whether a plan looks at every device, about a millisecond for 30,000: only where some are named, and others may have news.
+    static func comparesAll(_ knowledge: OwnerKnowledge, _ heads: OwnerHeads) -> Bool {
+        !knowledge.entries.isEmpty && heads.head > knowledge.floor
+    }
+
+    /// - Parameters:
+    ///   - passed: a timeStamp up to which an earlier step of the same pull found no missing row in the index by time.
+    ///   - compared: counts the devices that are looked at.
+    init(
+        _ knowledge: OwnerKnowledge, heads: OwnerHeads, passed: TimeStamp = .zero, compared: Counter? = nil
+    ) {
         self.knowledge = knowledge
         self.heads = heads
         self.passed = passed
+        self.compared = compared
         var sources: [Source] = []
         var scan: Scan?
         var scanned: [Int64: TimeStamp] = [:]
         let hasEntries = !knowledge.entries.isEmpty
-        let hasNews = hasEntries || heads.head > knowledge.floor
         // Depends on the request alone, so that every step of a pull decides alike.
         let searchesNamed = knowledge.entries.count <= Self.maximumSearches
-        for device in hasNews ? heads.devices : [] {
+        func compare(_ device: OwnerHeads.DeviceHead) {
             let entry = hasEntries ? knowledge.entries[device.knowledgeID] : nil
             let from = entry ?? knowledge.floor
             let isSearched = !device.isIndexed || searchesNamed && entry != nil
             if let entry, device.isIndexed { scanned[device.number] = isSearched ? .maximum : entry }
-            guard device.head > from else { continue }
+            guard device.head > from else { return }
             if isSearched {
                 sources.append(Source(device: device.number, from: from, head: device.head))
             } else {
@@ -70,9 +84,30 @@ struct PullPlan {
                 scan = Scan(from: min(first, scan?.from ?? first), head: max(device.head, scan?.head ?? .zero))
             }
         }
+        if Self.comparesAll(knowledge, heads) {
+            for device in heads.devices { compare(device) }
+            compared?.add(heads.devices.count)
+        } else if hasEntries {
+            let named = Self.named(knowledge, heads)
+            for device in named { compare(device) }
+            compared?.add(named.count)
+        } else if heads.head > knowledge.floor {
+            for index in heads.unindexed { compare(heads.devices[index]) }
+            compared?.add(heads.unindexed.count)
+            // Every row of the index above the floor is missing.
+            if heads.indexedHead > knowledge.floor {
+                let first = TimeStamp(heads.indexedFrom.rawValue - 1)
+                scan = Scan(from: max(knowledge.floor, first, passed), head: heads.indexedHead)
+            }
+        }
         self.sources = sources
         self.scan = scan
         self.scanned = scanned
+    }
+
+    /// The devices with rows that the vector names, by knowledgeId.
+    private static func named(_ knowledge: OwnerKnowledge, _ heads: OwnerHeads) -> [OwnerHeads.DeviceHead] {
+        knowledge.entries.keys.compactMap(heads.index(of:)).sorted().map { heads.devices[$0] }
     }
 
     /// Whether the device lacks no row.
@@ -88,6 +123,7 @@ struct PullPlan {
     /// - Parameter rows: the last row of each device.
     func isScanComplete(_ rows: [Int64: TimeStamp]) -> Bool {
         guard scan != nil else { return true }
+        compared?.add(heads.devices.count)
         return heads.devices.allSatisfy { device in
             !device.isIndexed || device.head <= passed || !isScanned(device.number, at: device.head)
                 || rows[device.number] == device.head
@@ -98,10 +134,13 @@ struct PullPlan {
     ///
     /// - Parameter maximum: of the entries; where there were more, a floor replaces all of them.
     func drained(maximum: Int) -> (entries: [OwnerRows.Entry], floor: TimeStamp?) {
+        // A floor at the head hides all others.
+        let devices = heads.head > knowledge.floor ? heads.devices : Self.named(knowledge, heads)
+        compared?.add(devices.count)
         var entries: [OwnerRows.Entry] = []
-        entries.reserveCapacity(min(max(heads.devices.count, knowledge.entries.count), maximum))
+        entries.reserveCapacity(min(max(devices.count, knowledge.entries.count), maximum))
         var named = 0
-        for device in heads.devices {
+        for device in devices {
             if let sent = knowledge.entries[device.knowledgeID] {
                 entries.append((device.knowledgeID, max(sent, device.head)))
                 named += 1
@@ -124,15 +163,21 @@ struct PullPlan {
     ///   - passed: for each device its last row up to the last row sent.
     ///   - last: the last row sent; `nil` when there is none.
     ///   - maximum: of the entries; where there were more, the last row sent is the floor, and entries above it remain.
+    ///   - name: the id of a device by its number, where `passed` has few of many devices.
     func cut(
-        _ passed: [Int64: TimeStamp], last: TimeStamp?, maximum: Int
-    ) -> (entries: [OwnerRows.Entry], floor: TimeStamp?) {
+        _ passed: [Int64: TimeStamp], last: TimeStamp?, maximum: Int, name: (Int64) throws -> KnowledgeID
+    ) rethrows -> (entries: [OwnerRows.Entry], floor: TimeStamp?) {
         // Below the request's floor only named devices have missing rows, and their entries remain necessary.
         let floor = last.flatMap { $0 >= knowledge.floor ? $0 : nil }
         if let floor, passed.count > maximum { return (aboveFloor(floor), floor) }
         var known = knowledge.entries
-        for device in passed.isEmpty ? [] : heads.devices {
-            if let timeStamp = passed[device.number] { known[device.knowledgeID] = timeStamp }
+        if passed.count * Self.devicesPerLookup < heads.devices.count {
+            for (device, timeStamp) in passed { known[try name(device)] = timeStamp }
+        } else if !passed.isEmpty {
+            compared?.add(heads.devices.count)
+            for device in heads.devices {
+                if let timeStamp = passed[device.number] { known[device.knowledgeID] = timeStamp }
+            }
         }
         if let floor, known.count > maximum { return (aboveFloor(floor), floor) }
         return (Self.sorted(known), nil)

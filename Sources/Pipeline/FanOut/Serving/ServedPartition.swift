@@ -5,7 +5,7 @@ import Synchronization
 
 /// The state of a partition in memory: whether it is served, the heads of all owners, and waiting callers.
 ///
-/// A pair (owner, device) takes 32 bytes, an owner about 100 more; plus the ids.
+/// A pair (owner, device) takes 40 bytes, an owner about 150 more; plus the ids.
 final class ServedPartition: Sendable {
     enum Interruption: Sendable, Hashable {
         case stop
