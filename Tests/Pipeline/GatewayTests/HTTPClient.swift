@@ -32,12 +32,17 @@ final class HTTPClient: Sendable {
     private let queue = DispatchQueue(label: "http client")
     private let inbox = Mutex<[UInt8]>([])
 
-    init(port: UInt16, receiveBuffer: Int32? = nil) throws {
+    /// - Parameter segment: the size of the packets that it accepts, after which a server chooses what it sends ahead.
+    init(port: UInt16, receiveBuffer: Int32? = nil, segment: Int32? = nil) throws {
         socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var patience = timeval(tv_sec: 20, tv_usec: 0)
         setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         if var receiveBuffer {
             setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
+        }
+        if var segment {
+            setsockopt(
+                socket, Int32(IPPROTO_TCP), TCP_MAXSEG, &segment, socklen_t(MemoryLayout<Int32>.size))
         }
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)

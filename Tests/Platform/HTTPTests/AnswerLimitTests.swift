@@ -65,4 +65,53 @@ import Testing
             while server.counters.answerBytesInFlight > 0 { await Task.yield() }
         }
     }
+
+    /// Three of five times 8 MiB are its share; a caller's, where the handler names one, else its address's.
+    @Test(arguments: [false, true]) func aClientHoldsAtMostAsMuchAsIsFree(isNamed: Bool) async throws {
+        try await TestServer {
+            $0.maxAnswerBytesInFlight = 5 * Self.large
+        } bodyPolicy: { request in
+            .acceptUpTo(1024, caller: request.headers.text(of: "x-caller"))
+        } answer: { _ in
+            .response(HTTPResponse(status: 200, body: [UInt8](repeating: 0x61, count: Self.large)))
+        }.run { server, port in
+            var unread: [RawClient] = []
+            for (name, expected) in [("1", 200), ("1", 200), ("1", 200), ("1", 503), ("1", 503), ("2", 200)] {
+                let client = try await RawClient(
+                    port: port, from: isNamed ? "127.0.0.1" : "127.0.0.\(name)", receiveBuffer: 4096)
+                unread.append(client)
+                let caller = isNamed ? "X-Caller: \(name)\r\nContent-Length: 1\r\n\r\nx" : "\r\n"
+                try await client.send("POST /large HTTP/1.1\r\nHost: a\r\n\(caller)")
+                #expect(try await client.head() == expected)
+            }
+            #expect(server.counters.answerBytesInFlight == 4 * Self.large)
+        }
+    }
+
+    /// What compression makes of it is of one response alone.
+    @Test(arguments: [false, true]) func aSharedBodyCountsOnlyWhereItIsCompressed(isCompressed: Bool) async throws {
+        // Of four bits each, of which gzip leaves half; it finds no repetition as far back.
+        let block = (0..<(64 << 10)).map { _ in UInt8.random(in: 0..<16) }
+        var body: [UInt8] = []
+        while body.count < 3 * Self.large { body += block }
+        let sent = Signal<Int>()
+        try await TestServer {
+            $0.maxAnswerBytesInFlight = 1 << 20
+        } answer: { [body] _ in
+            var response = HTTPResponse(status: 200, body: body, isCompressible: true)
+            response.isShared = true
+            response.onSend = { sent.send($0) }
+            return .response(response)
+        }.run { server, port in
+            var unread: [RawClient] = []
+            for expected in [200, isCompressed ? 503 : 200] {
+                unread.append(try await RawClient(port: port, receiveBuffer: 4096))
+                let accepted = isCompressed ? "Accept-Encoding: gzip\r\n" : ""
+                try await unread.last?.send("GET / HTTP/1.1\r\nHost: a\r\n\(accepted)\r\n")
+                #expect(await sent.next() == expected)
+            }
+            let counted = server.counters.answerBytesInFlight
+            #expect(isCompressed ? (Self.large..<body.count).contains(counted) : counted == 0)
+        }
+    }
 }

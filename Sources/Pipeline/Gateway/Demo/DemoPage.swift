@@ -61,8 +61,10 @@ struct DemoPage: Sendable {
                 HTTPField("Cross-Origin-Opener-Policy", "same-origin"),
             ]
             if request.knows(tag: tag) { return HTTPResponse(status: 304, headers: headers) }
-            return HTTPResponse(
+            var response = HTTPResponse(
                 status: 200, headers: [HTTPField("Content-Type", type)] + headers, body: body, isCompressible: true)
+            response.isShared = true
+            return response
         }
     }
 }

@@ -70,7 +70,7 @@ extension GatewayHandler {
             let page = DevicePage(
                 of: caller.syncID, found: found, revoked: devices.revoked(caller.syncID),
                 head: await self.head(of: caller.syncID), query)
-            return .uncached(200, page.json)
+            return try await self.reserving(.uncached(200, page.json), for: caller)
         }
     }
 

@@ -114,12 +114,14 @@ extension GatewayHandler {
                     var response: HTTPResponse
                     do {
                         response = try await face.respond(to: request, session)
+                        response.reservation = response.reservation ?? session.takeReservation()
+                        response = try await self.reserving(response, for: caller)
                         try self.checkRevoked(device)
                     } catch {
-                        // A conflict has rows, too.
                         response = self.respond(to: Problem(error), of: face)
+                        // A conflict has rows, too.
+                        response.reservation = session.takeReservation()
                     }
-                    if response.reservation == nil { response.reservation = session.takeReservation() }
                     return response
                 }
             }

@@ -30,11 +30,13 @@ extension GatewayHandler {
         return try await longPoll(caller, device, page, until: end)
     }
 
-    /// Responds without a task if no head has moved; `nil` if rows must be read.
-    func pullAtOnce(_ caller: Caller, _ envelope: Envelope) throws(Problem) -> HTTPHandlerResult? {
+    /// Responds without reading if no head has moved; `nil` if rows must be read.
+    func pullAtOnce(
+        _ caller: Caller, _ device: Device, _ envelope: Envelope
+    ) throws(Problem) -> HTTPHandlerResult? {
         let page = try page(caller, envelope)
         guard let pages = idlePages(page) else { return nil }
-        return .response(respond(page, pages, batch: nil, nil))
+        return respond(with: respond(page, pages, batch: nil, nil), for: caller, device)
     }
 
     private func longPoll(
@@ -61,7 +63,7 @@ extension GatewayHandler {
                 (pages, reservation) = try await readReserved(page, caller)
             }
             if page.hasNews(pages) || polls.isStopping || clock.now() >= deadline {
-                return respond(page, pages, batch: nil, reservation)
+                return try await reserving(respond(page, pages, batch: nil, reservation), for: caller)
             }
             reservation = nil
             await wakeup.waitUnlessCancelled()

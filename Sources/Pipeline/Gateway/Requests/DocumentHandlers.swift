@@ -5,13 +5,19 @@ import SyncModel
 /// The documents that the gateway serves without authentication.
 enum Documents {
     /// `/openapi.json`: the client contract.
-    static var openAPI: HTTPResponse { .json(200, PackageResources.openapi_json) }
+    static var openAPI: HTTPResponse {
+        var response = HTTPResponse.json(200, PackageResources.openapi_json)
+        response.isShared = true
+        return response
+    }
 
     /// `/docs/errors.md`: the document that the `type` of a problem refers to.
     static var errors: HTTPResponse {
-        HTTPResponse(
+        var response = HTTPResponse(
             status: 200, headers: [HTTPField("Content-Type", "text/markdown; charset=utf-8")],
             body: PackageResources.errors_md, isCompressible: true)
+        response.isShared = true
+        return response
     }
 }
 

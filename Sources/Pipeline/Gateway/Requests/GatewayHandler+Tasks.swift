@@ -47,6 +47,30 @@ extension GatewayHandler {
         }
     }
 
+    /// Reserves the bytes of a response that is made already, where they count and none are reserved yet.
+    ///
+    /// - Parameter deadline: by default, `outcomeWait` from now.
+    func reserving(
+        _ response: HTTPResponse, for caller: Caller, until deadline: Duration? = nil
+    ) async throws(Problem) -> HTTPResponse {
+        let count = response.countedBytes
+        guard count > 0, response.reservation == nil else { return response }
+        var response = response
+        response.reservation = try await reservePage(
+            of: count, for: caller, until: deadline ?? clock.now() + configuration.outcomeWait)
+        return response
+    }
+
+    /// Responds at once, or in a task once the bytes of a large response are reserved.
+    func respond(with response: HTTPResponse, for caller: Caller, _ device: Device? = nil) -> HTTPHandlerResult {
+        if response.countedBytes == 0 { return .response(response) }
+        return inTask {
+            let response = try await self.reserving(response, for: caller)
+            if let device { try self.checkRevoked(device) }
+            return response
+        }
+    }
+
     var tooManyWaiting: Problem {
         Problem(.overloaded, "\(configuration.maxWaiting) requests are waiting already")
     }

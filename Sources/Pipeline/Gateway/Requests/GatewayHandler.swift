@@ -36,7 +36,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     let files: OwnerFiles?
     let polls = LongPolls()
     let eventStreams: EventStreams
-    /// Pages are reserved in it before they are read.
+    /// Pages are reserved in it before they are read, other large responses before they are sent.
     let responseBudget: ResponseBudget
     let parsers = BodyParsers()
     /// How many requests wait in tasks.
@@ -186,7 +186,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
                 switch route {
                 case .watch: watch(request, caller)
                 case .devices: try listDevices(request, caller)
-                default: .response(try schema(request))
+                default: respond(with: try schema(request), for: caller)
                 }
             }
         }
@@ -227,7 +227,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     ) throws(Problem) -> HTTPHandlerResult {
         if route == .pull {
             return envelope.include.isEmpty && envelope.wait == .zero
-                ? try pullAtOnce(caller, envelope)
+                ? try pullAtOnce(caller, device, envelope)
                     ?? inTask(of: device) { try await self.pull(caller, device, envelope) }
                 : inTask(of: device) { try await self.pull(caller, device, envelope) }
         }

@@ -88,6 +88,8 @@ extension GatewayHandler {
     }
 
     /// Uploads, and waits for the outcome only if the request prefers to.
+    ///
+    /// An upload is accepted, and not refused, where its outcome or the space for it is not there in time.
     func upload(
         _ caller: Caller, _ device: Device, _ envelope: Envelope, wait: Duration?
     ) async throws -> HTTPResponse {
@@ -104,7 +106,9 @@ extension GatewayHandler {
             do throws(Problem) {
                 let known = try await outcome(
                     of: upload, device, envelope.batch, ShownRows(noneFor: caller), within: wait)
-                guard known.leavesOutRows else { return respond(known) }
+                guard known.leavesOutRows else {
+                    return try await reserving(respond(known), for: caller, until: deadline)
+                }
                 let reservation = try await reservePage(for: caller, until: deadline)
                 var response = respond(
                     try await addingRows(to: known, of: upload, caller, device, until: deadline))

@@ -22,7 +22,7 @@ extension Connection {
     /// A handler may take long for a large body, so it is called in a turn of the request's caller, and not on this thread, which
     /// serves other connections.
     func respond(to request: HTTPRequest, on connection: OpaquePointer) -> MHD_Result {
-        let caller = incoming.caller ?? .address(peer.client)
+        let caller = caller
         let core = core
         let acceptsGzip = Compression.acceptsGzip(request.headers)
         let compressed = compression(for: request)
@@ -46,9 +46,12 @@ extension Connection {
         }
     }
 
+    /// The caller of the request, where the handler has named it; else its address.
+    private var caller: BodyBudget.Holder { incoming.caller ?? .address(peer.client) }
+
     /// Compresses a response to a request if it is large enough, in a turn of the caller.
     func compression(for request: HTTPRequest) -> @Sendable (HTTPResponse) async -> HTTPResponse {
-        let caller = incoming.caller ?? .address(peer.client)
+        let caller = caller
         let core = core
         let acceptsGzip = Compression.acceptsGzip(request.headers)
         return { await core.compression.compressed($0, acceptsGzip: acceptsGzip, of: caller, in: core.turns) }
@@ -92,11 +95,12 @@ extension Connection {
         if !isWanted, !respondEarly(request, response) { response.drop() }
     }
 
-    /// The response, or a refusal if the responses that clients have not read yet use up the budget.
+    /// The response, or a refusal if the responses that clients have not read yet use up the budget, or the caller's share of it.
     private func withinBudget(_ response: HTTPResponse) -> HTTPResponse {
-        guard case .bytes(let bytes) = response.content, bytes.count > ServerCore.smallResponse else { return response }
-        response.reservation?.resize(to: bytes.count)
-        guard let reservation = response.reservation ?? core.responseBudget.reserveNow(bytes.count) else {
+        let count = response.countedBytes
+        if count == 0 { return response }
+        response.reservation?.resize(to: count)
+        guard let reservation = response.reservation ?? core.responseBudget.reserveNow(count, for: caller) else {
             return core.response(
                 for: HTTPRefusal(
                     reason: .overloaded, detail: "the responses in flight have reached their limit, try again"))
@@ -105,7 +109,7 @@ extension Connection {
         return response
     }
 
-    /// How long, in nanoseconds, the client may take to read a response; `nil` for one that holds no reservation.
+    /// How long, in nanoseconds, the client may take to read a large response; `nil` for others.
     private func timeLimit(of response: HTTPResponse) -> UInt64? {
         guard case .bytes(let bytes) = response.content, bytes.count > ServerCore.smallResponse else { return nil }
         return core.idleTime + UInt64(bytes.count) * 1_000_000_000 / UInt64(core.configuration.leastReadRate)

@@ -56,7 +56,7 @@ struct Compression: Sendable {
         if compressAtOnce(&response, acceptsGzip: acceptsGzip) { return response }
         guard let bytes = compressibleBytes(of: response) else { return response }
         Self.addVary(to: &response)
-        let caller = response.reservation?.caller.map(BodyBudget.Holder.caller) ?? caller
+        let caller = response.reservation?.holder ?? caller
         guard let work = CompressionInPieces(bytes, level: level) else { return response }
         for start in stride(from: 0, to: bytes.count, by: Self.piece) {
             await turns.run(for: caller) { work.write(start..<min(start + Self.piece, bytes.count)) }
@@ -83,6 +83,7 @@ struct Compression: Sendable {
         guard output.count < bytes.count else { return }
         response.headers.append(HTTPField("Content-Encoding", "gzip"))
         response.content = .bytes(output)
+        response.isShared = false
     }
 
     /// Whether the client accepts gzip (RFC 9110, 12.5.3): named with a quality above 0, or not named and covered by

@@ -31,6 +31,8 @@ package struct HTTPResponse: Sendable {
     package var onSend: (@Sendable (_ status: Int) -> Void)?
     /// What the handler reserved before it made the body; freed when the client has read the response.
     package var reservation: ResponseReservation?
+    /// Whether the body is in memory in any case, for all responses that have it: it does not count in the ``ResponseBudget``.
+    package var isShared = false
 
     package init(status: Int, headers: [HTTPField] = [], body: [UInt8] = [], isCompressible: Bool = false) {
         self.status = status
@@ -50,6 +52,12 @@ package struct HTTPResponse: Sendable {
     /// Ends the stream of a response that will not be sent.
     func drop() {
         if case .stream(let stream) = content { stream.detach() }
+    }
+
+    /// The bytes that count in the ``ResponseBudget``: none of a small body, of one that is shared, or of a stream.
+    package var countedBytes: Int {
+        guard case .bytes(let bytes) = content, !isShared, bytes.count > ServerCore.smallResponse else { return 0 }
+        return bytes.count
     }
 
     func hasHeader(_ name: StaticString) -> Bool {

@@ -15,13 +15,13 @@ package final class ResponseBudget: Sendable {
     }
 
     private final class Waiter: Sendable {
-        let caller: String
+        let caller: BodyBudget.Holder
         let bytes: Int
         let turn = Promise<Result<Void, Refusal>>()
         /// Nobody waits any more.
         let hasLeft = Atomic(false)
 
-        init(_ caller: String, _ bytes: Int) {
+        init(_ caller: BodyBudget.Holder, _ bytes: Int) {
             self.caller = caller
             self.bytes = bytes
         }
@@ -29,11 +29,11 @@ package final class ResponseBudget: Sendable {
 
     private struct State {
         var used = 0
-        var held: [String: Int] = [:]
-        var queue = FairQueue<String, Waiter>()
+        var held: [BodyBudget.Holder: Int] = [:]
+        var queue = FairQueue<BodyBudget.Holder, Waiter>()
         /// The number of waiters in the queue, those included that have left; in total and of each caller.
         var waiting = 0
-        var waitingOf: [String: Int] = [:]
+        var waitingOf: [BodyBudget.Holder: Int] = [:]
         /// No waiter needs less.
         var smallest = Int.max
 
@@ -42,6 +42,13 @@ package final class ResponseBudget: Sendable {
             waiting += 1
             waitingOf[waiter.caller, default: 0] += 1
             smallest = min(smallest, waiter.bytes)
+        }
+
+        /// Takes bytes for a holder, or gives them back where there are fewer than none.
+        mutating func take(_ bytes: Int, for holder: BodyBudget.Holder) {
+            used += bytes
+            let count = held[holder, default: 0] + bytes
+            held[holder] = count > 0 ? count : nil
         }
 
         mutating func removed(_ waiter: Waiter) {
@@ -74,15 +81,15 @@ package final class ResponseBudget: Sendable {
     package func reserve(
         _ bytes: Int, for caller: String, timeout: @escaping @Sendable () async throws -> Void
     ) async throws(Refusal) -> ResponseReservation {
-        let waiter = Waiter(caller, bytes)
+        let waiter = Waiter(.caller(caller), bytes)
         let granted = try state.withLock { state throws(Refusal) in
-            guard state.waitingOf[caller, default: 0] < maximumWaiting - state.waiting else { throw .late }
+            guard state.waitingOf[waiter.caller, default: 0] < maximumWaiting - state.waiting else { throw .late }
             state.add(waiter)
             return takeWaiters(&state)
         }
         grant(granted.filter { $0 !== waiter })
         if !granted.contains(where: { $0 === waiter }) { try await turn(of: waiter, timeout).get() }
-        return ResponseReservation(self, caller: caller, bytes)
+        return ResponseReservation(self, waiter.caller, bytes)
     }
 
     private func turn(
@@ -94,36 +101,38 @@ package final class ResponseBudget: Sendable {
         return result
     }
 
-    /// Reserves bytes for a response that is made already; at once if nothing else is reserved, so that one response may
-    /// exceed the limit.
-    func reserveNow(_ bytes: Int) -> ResponseReservation? {
-        let isFree = state.withLock { state in
-            guard state.used == 0 || state.used + bytes <= limit else { return false }
-            state.used += bytes
+    /// Reserves bytes for a response that is made already, without a turn; whatever it has if nothing else is reserved, so
+    /// that one response may exceed the limit.
+    ///
+    /// - Parameter holder: the caller, or an address for a request whose caller the server does not know.
+    func reserveNow(_ bytes: Int, for holder: BodyBudget.Holder) -> ResponseReservation? {
+        let isReserved = state.withLock { state in
+            guard isFree(bytes, for: holder, state) else { return false }
+            state.take(bytes, for: holder)
             return true
         }
-        return isFree ? ResponseReservation(self, caller: nil, bytes) : nil
+        return isReserved ? ResponseReservation(self, holder, bytes) : nil
+    }
+
+    private func isFree(_ bytes: Int, for holder: BodyBudget.Holder, _ state: borrowing State) -> Bool {
+        if state.used == 0 { return true }
+        let free = limit - state.used
+        return bytes <= free && state.held[holder].map { $0 + bytes <= free } ?? true
     }
 
     /// Takes the waiters whose bytes are free, and those that have left.
     private func takeWaiters(_ state: inout State) -> [Waiter] {
         var taken: [Waiter] = []
-        let isNext = { [limit] (state: borrowing State, waiter: Waiter) in
-            if waiter.hasLeft.load(ordering: .relaxed) || state.used == 0 { return true }
-            let free = limit - state.used
-            return waiter.bytes <= free && state.held[waiter.caller].map { $0 + waiter.bytes <= free } ?? true
-        }
         // Where too little is free for anybody, nobody is looked at.
         while state.used == 0 || limit - state.used >= state.smallest {
-            var queue = FairQueue<String, Waiter>()
+            var queue = FairQueue<BodyBudget.Holder, Waiter>()
             swap(&queue, &state.queue)
-            let waiter = queue.take { isNext(state, $1) }
+            let waiter = queue.take { $1.hasLeft.load(ordering: .relaxed) || isFree($1.bytes, for: $0, state) }
             swap(&queue, &state.queue)
             guard let waiter else { return taken }
             state.removed(waiter)
             if waiter.hasLeft.load(ordering: .relaxed) { continue }
-            state.used += waiter.bytes
-            state.held[waiter.caller, default: 0] += waiter.bytes
+            state.take(waiter.bytes, for: waiter.caller)
             taken.append(waiter)
         }
         return taken
@@ -136,14 +145,10 @@ package final class ResponseBudget: Sendable {
         }
     }
 
-    fileprivate func change(by bytes: Int, of caller: String?) {
+    fileprivate func change(by bytes: Int, of holder: BodyBudget.Holder) {
         grant(
             state.withLock { state in
-                state.used += bytes
-                if let caller {
-                    let held = state.held[caller, default: 0] + bytes
-                    state.held[caller] = held > 0 ? held : nil
-                }
+                state.take(bytes, for: holder)
                 return takeWaiters(&state)
             })
     }
@@ -152,12 +157,12 @@ package final class ResponseBudget: Sendable {
 /// Bytes reserved in a ``ResponseBudget``; freed when the response that holds them ends.
 package final class ResponseReservation: Sendable {
     private let budget: ResponseBudget
-    let caller: String?
+    let holder: BodyBudget.Holder
     private let bytes: Mutex<Int>
 
-    fileprivate init(_ budget: ResponseBudget, caller: String?, _ bytes: Int) {
+    fileprivate init(_ budget: ResponseBudget, _ holder: BodyBudget.Holder, _ bytes: Int) {
         self.budget = budget
-        self.caller = caller
+        self.holder = holder
         self.bytes = Mutex(bytes)
     }
 
@@ -167,11 +172,11 @@ package final class ResponseReservation: Sendable {
             defer { bytes = count }
             return count - bytes
         }
-        if difference != 0 { budget.change(by: difference, of: caller) }
+        if difference != 0 { budget.change(by: difference, of: holder) }
     }
 
     deinit {
         let bytes = bytes.withLock { $0 }
-        if bytes != 0 { budget.change(by: -bytes, of: caller) }
+        if bytes != 0 { budget.change(by: -bytes, of: holder) }
     }
 }

@@ -57,11 +57,12 @@ package struct HTTPServerConfiguration: Sendable {
     /// refused with 503 before the body is read; one that cannot reserve more is refused with 503 and releases what it had,
     /// so that half-received bodies cannot block each other. Requests without a body reserve nothing and are always served.
     package var maxBytesInFlight = 256 << 20
-    /// The most bytes of all answers' bodies that clients have not taken yet, those of at most 64 KiB and streams
-    /// apart.
+    /// The most bytes of all answers' bodies that clients have not taken yet, those of at most 64 KiB, shared ones and
+    /// streams apart.
     ///
-    /// An answer beyond it becomes 503: so clients that ask and do not read cannot fill the memory. One larger than the
-    /// limit goes through alone.
+    /// A caller, or for requests whose handler names none an address, holds at most as many as are free. An answer beyond it
+    /// becomes 503: so clients that ask and do not read can neither fill the memory nor take it from others. One larger than
+    /// the limit goes through alone.
     package var maxAnswerBytesInFlight = 256 << 20
 
     /// How long a whole request may take to arrive, from the connection or, for later requests, the request line to

@@ -25,7 +25,7 @@ final class ServerCore: Sendable {
     /// libmicrohttpd's messages while it starts; afterwards `nil`, and messages are reported as events.
     let startLog = Mutex<[String]?>([])
 
-    /// Responses up to this size need no reservation, so that clients which do not read cannot block other clients.
+    /// Responses up to this size need no reservation, and are always sent.
     static let smallResponse = 64 << 10
 
     /// Bodies above this size are handled in turns of their callers: a parser needs a fraction of a millisecond for it.
