@@ -17,8 +17,8 @@ package struct GatewayConfiguration: ConfigurationComponent {
     package var maxWaiting = 20_000
     package var uploadBytesInFlight = 256 << 20
     package var callerBytesInFlight = 32 << 20
-    /// A thousand devices that sync once a second.
-    package var callerRates = Rates(requests: 1000, changes: 20_000, bytes: 32 << 20)
+    /// A thousand devices that sync once a second; twice what an owner may have in a day.
+    package var callerRates = Rates(requests: 1000, changes: 20_000, bytes: 32 << 20, dailyBytes: 2 << 30)
     /// More than a device reaches that sends one request after the other, beyond what it may save up.
     package var deviceRates = Rates(requests: 50, changes: 5000, bytes: 4 << 20)
     package var callerLag: Duration = .milliseconds(250)
@@ -93,6 +93,10 @@ package struct GatewayConfiguration: ConfigurationComponent {
             "caller-bytes-in-flight", \.callerBytesInFlight, .byteSize(in: 1024...(1 << 40)),
             "Size of one caller's uploads that the log has not acknowledged yet; beyond it they are refused with 429.")
         rates("caller", \.callerRates.requests, \.callerRates.changes, \.callerRates.bytes)
+        Setting(
+            "caller-bytes-per-day", \.callerRates.dailyBytes, .byteSize(in: 0...(1 << 50)),
+            "Bytes a day that one caller's uploads may take in the log: their changes, 64 more for each and 512 for each upload; a day's worth may be sent at once. 0 for no limit."
+        )
         rates("device", \.deviceRates.requests, \.deviceRates.changes, \.deviceRates.bytes)
         Setting(
             "caller-lag", \.callerLag, .duration(in: .milliseconds(1)...(.seconds(3600))),

@@ -33,7 +33,8 @@ import Testing
             "WEIR_GATEWAY_KEEP_ALIVE": "10s", "WEIR_GATEWAY_PAGE_BYTES": "11KiB", "WEIR_GATEWAY_MAX_WAITING": "12",
             "WEIR_GATEWAY_UPLOAD_BYTES_IN_FLIGHT": "13MiB", "WEIR_GATEWAY_CALLER_BYTES_IN_FLIGHT": "14KiB",
             "WEIR_GATEWAY_CALLER_REQUESTS_PER_SECOND": "20", "WEIR_GATEWAY_CALLER_CHANGES_PER_SECOND": "15",
-            "WEIR_GATEWAY_CALLER_BYTES_PER_SECOND": "21KiB", "WEIR_GATEWAY_DEVICE_REQUESTS_PER_SECOND": "0",
+            "WEIR_GATEWAY_CALLER_BYTES_PER_SECOND": "21KiB", "WEIR_GATEWAY_CALLER_BYTES_PER_DAY": "22GiB",
+            "WEIR_GATEWAY_DEVICE_REQUESTS_PER_SECOND": "0",
             "WEIR_GATEWAY_DEVICE_CHANGES_PER_SECOND": "23", "WEIR_GATEWAY_DEVICE_BYTES_PER_SECOND": "0",
             "WEIR_GATEWAY_MAX_LAG": "16ms", "WEIR_GATEWAY_ANSWER_BYTES_IN_FLIGHT": "17MiB",
             "WEIR_GATEWAY_LEAST_READ_RATE": "18KiB",
@@ -58,7 +59,7 @@ import Testing
         #expect(read.maxWaiting == 12)
         #expect(read.uploadBytesInFlight == 13 << 20)
         #expect(read.callerBytesInFlight == 14 << 10)
-        #expect(read.callerRates == Rates(requests: 20, changes: 15, bytes: 21 << 10))
+        #expect(read.callerRates == Rates(requests: 20, changes: 15, bytes: 21 << 10, dailyBytes: 22 << 30))
         #expect(read.deviceRates == Rates(requests: 0, changes: 23, bytes: 0))
         #expect(read.maxLag == .milliseconds(16))
         #expect(read.server.maxAnswerBytesInFlight == 17 << 20)
@@ -67,7 +68,7 @@ import Testing
         #expect(read.deviceInterval == .seconds(20))
         #expect(read.maxDevices == 21)
         #expect(read.corsOrigins == ["https://app.example", "http://localhost:5173"])
-        #expect(GatewayConfiguration.settings.count == 30)
+        #expect(GatewayConfiguration.settings.count == 31)
     }
 
     @Test(arguments: [

@@ -59,6 +59,20 @@ extension FaceTests {
         }
     }
 
+    /// Not what the face refuses, which is not appended.
+    @Test func uploadsTakeOfWhatADayAllows() async throws {
+        try await withFace {
+            $0.configuration.callerRates = Rates(dailyBytes: 1000)
+        } test: { gateway in
+            gateway.link.set(
+                .results([(0, .applied(20), nil)], summary: BatchSummary(changeCount: 1)), ofPart: 0)
+            for (body, status) in [("[{}]", 200), (#"[{"id":"r0"}]"#, 200), (#"[{"id":"r0"}]"#, 429), ("[{}]", 200)] {
+                let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, body)
+                #expect(answer.status == status)
+            }
+        }
+    }
+
     /// Of a body that has nothing to append, too.
     @Test func changesThatAFaceRefusesTakeTheRatesOfUploads() async throws {
         for rates in [Rates(requests: 100, changes: 1), Rates(requests: 100, bytes: 2)] {

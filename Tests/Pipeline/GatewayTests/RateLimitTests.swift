@@ -112,6 +112,37 @@ private func gzip(_ bytes: [UInt8]) -> [UInt8] {
         }
     }
 
+    /// Refused changes of a byte count, too, since the log keeps why each was refused; vectors do not.
+    @Test(arguments: ["/v1/sync", "/v1/upload"])
+    func refusesWhatWouldTakeMoreOfTheLogThanADayAllows(route: String) async throws {
+        try await withGateway {
+            $0.configuration.callerRates = Rates(dailyBytes: 10_000)
+            $0.metrics = registry
+        } test: { gateway in
+            func send(_ changes: Int, as caller: String = "abc") async throws -> HTTPClient.Answer {
+                gateway.link.failOutcomes(.pending)
+                return try await gateway.exchange(
+                    "POST", route, as: caller, body(changes: changes, padding: 20_000))
+            }
+            // 512, the name, the brackets, and 66 for each change with its comma: 7116, and 4476.
+            #expect(try await send(100).status != 429)
+            let refused = try await send(60)
+            #expect(refused.status == 429)
+            #expect(refused["ratelimit-policy"] == #""caller-daily-bytes";q=10000;w=86400;qu="content-bytes""#)
+            #expect(refused["ratelimit"] == #""caller-daily-bytes";r=2884;t=\#(refused["retry-after"] ?? "")"#)
+            #expect(refused.text.contains("this caller may send 10000 bytes of changes a day"))
+            #expect(try await send(60, as: "xyz").status != 429)
+            #expect(try await gateway.exchange("POST", "/v1/pull", body()).status == 200)
+            let wait = try #require(refused["retry-after"].flatMap { Int($0) })
+            #expect(wait == 13_755)
+            gateway.clock.advance(by: .seconds(wait - 1))
+            #expect(try await send(60).status == 429)
+            gateway.clock.advance(by: .seconds(1))
+            #expect(try await send(60).status != 429)
+        }
+        #expect(refused("caller-daily-bytes") == 2)
+    }
+
     @Test func everyAuthenticatedRequestCounts() async throws {
         try await withGateway {
             $0.configuration.callerRates = Rates(requests: 1)

@@ -106,6 +106,46 @@ import Testing
         #expect(try fields(RateCost(changes: 0, bytes: 4500)).last == #"RateLimit: "caller-bytes";r=500;t=10"#)
     }
 
+    /// A byte a second.
+    @Test func aDaysBytesMayBeUsedAtOnceAndComeBackContinuously() throws {
+        let limits = limits(Rates(dailyBytes: 86_400))
+        let small = RateCost(bytes: 1, logged: 100)
+        #expect(isAccepted(limits, .abc, .k1, RateCost(bytes: 1, logged: 86_390)))
+        let refused = #expect(throws: Problem.self) { try limits.take(small, of: .abc) }
+        #expect(refused?.code == .rateLimited && refused?.retryAfter == 90)
+        #expect(refused?.detail == "this caller may send 86400 bytes of changes a day")
+        #expect(
+            refused?.headers.map { "\($0.name): \($0.value)" } == [
+                #"RateLimit-Policy: "caller-daily-bytes";q=86400;w=86400;qu="content-bytes""#,
+                #"RateLimit: "caller-daily-bytes";r=10;t=90"#,
+            ])
+        // What takes nothing of the log is not held, nor are others.
+        #expect(isAccepted(limits, .abc, .k1))
+        #expect(isAccepted(limits, .abc, .k1, RateCost(bytes: 1 << 40)))
+        #expect(isAccepted(limits, .xyz, .k1, small))
+        clock.advance(by: .seconds(89))
+        #expect(!isAccepted(limits, .abc, .k1, small))
+        clock.advance(by: .seconds(1))
+        #expect(isAccepted(limits, .abc, .k1, small))
+        // More than a day allows is accepted where nothing was used before.
+        #expect(isAccepted(limits, .xyz, .k1, RateCost(bytes: 1, logged: 86_300)))
+        clock.advance(by: .seconds(86_400))
+        #expect(isAccepted(limits, .xyz, .k1, RateCost(bytes: 1, logged: 1 << 30)))
+        #expect(!isAccepted(limits, .xyz, .k1, small))
+    }
+
+    @Test func whatWasUsedOfADayIsNotForgottenWhileOthersCome() throws {
+        let limits = limits(Rates(dailyBytes: 86_400))
+        #expect(isAccepted(limits, .abc, nil, RateCost(bytes: 1, logged: 86_400)))
+        for number in 1...10_000 {
+            clock.advance(by: .seconds(1))
+            #expect(isAccepted(limits, SyncID(unchecked: "c\(number)"), nil, RateCost(bytes: 1, logged: 1)))
+        }
+        #expect(limits.count <= 2000)
+        #expect(!isAccepted(limits, .abc, nil, RateCost(bytes: 1, logged: 20_000)))
+        #expect(isAccepted(limits, .abc, nil, RateCost(bytes: 1, logged: 10_000)))
+    }
+
     @Test func withoutLimitsThereAreNoHeaders() throws {
         #expect(try limits().take(RateCost(changes: 1 << 40, bytes: 1 << 50), of: .abc) == nil)
         #expect(limits().count == 0)

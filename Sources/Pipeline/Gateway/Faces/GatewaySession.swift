@@ -57,7 +57,9 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         guard json.count <= limits.maxBatchBytes else {
             throw Problem(.batchTooLarge, "\(json.count) bytes, at most \(limits.maxBatchBytes) are allowed")
         }
-        let cost = RateCost(changes: count + refusedCount, bytes: json.count + refusedBytes, requests: 0)
+        let cost = RateCost(
+            changes: count + refusedCount, bytes: json.count + refusedBytes, requests: 0,
+            logged: count == 0 ? 0 : RateCost.logged(bytes: json.count, changes: count, of: caller))
         try handler.rates.take(cost, of: device.caller, device)
         if count == 0 { return FaceOutcome(results: [], head: .zero) }
         handler.noteUpload(device)

@@ -10,10 +10,16 @@ struct RateLimit: Sendable, Hashable {
     let scope: Scope
     let unit: RateUnit
 
-    var name: String { "\(scope)-\(unit)" }
+    var name: String { unit == .dailyBytes ? "\(scope)-daily-bytes" : "\(scope)-\(unit)" }
 
     static let all = [Scope.caller, .device].flatMap { scope in
-        RateUnit.allCases.map { RateLimit(scope: scope, unit: $0) }
+        RateUnit.allCases.filter { scope == .caller || $0 != .dailyBytes }.map { RateLimit(scope: scope, unit: $0) }
+    }
+
+    /// What may be used, for the detail of a problem.
+    func allowance(of rates: Rates) -> String {
+        unit == .dailyBytes
+            ? "\(rates[unit]) bytes of changes a day" : "\(rates[unit]) \(unit) per second"
     }
 }
 
@@ -58,7 +64,7 @@ struct RateLimitFields: Sendable {
             let limits = limited.filter { limit in
                 (limit.unit == .requests || isUpload) && (limit.scope == .caller || hasDevice)
             }
-            let texts = limits.map { Self.policy($0, ($0.scope == .caller ? caller : device)[$0.unit]) }
+            let texts = limits.map { Self.policy($0, $0.scope == .caller ? caller : device) }
             return Kind(limits: limits, policies: texts.joined(separator: ", "))
         }
         self.caller = TokenBuckets.Limits(caller)
@@ -79,7 +85,7 @@ struct RateLimitFields: Sendable {
             least = (limit, missing, capacity)
         }
         guard let (limit, missing, capacity) = least else { return nil }
-        let untilFull = missing / capacity * Double(TokenBuckets.seconds)
+        let untilFull = missing / (limit.scope == .caller ? caller : device).perSecond[limit.unit.rawValue]
         return RateLimitStatus(
             policies: kind.policies, policy: prefixes[limit] ?? "", remaining: Int(max(0, capacity - missing)),
             seconds: Int(untilFull.rounded(.up)))
@@ -101,15 +107,15 @@ struct RateLimitFields: Sendable {
         kinds[(cost.isUpload ? 2 : 0) + (ofDevice == nil ? 0 : 1)]
     }
 
-    private static func policy(_ limit: RateLimit, _ rate: Int) -> String {
+    private static func policy(_ limit: RateLimit, _ rates: Rates) -> String {
         // Without a unit of its own, a policy counts requests.
         let unit =
             switch limit.unit {
             case .requests: ""
             case .changes: ";qu=\"changes\""
-            case .bytes: ";qu=\"content-bytes\""
+            case .bytes, .dailyBytes: ";qu=\"content-bytes\""
             }
-        return "\"\(limit.name)\";q=\(rate * TokenBuckets.seconds);w=\(TokenBuckets.seconds)\(unit)"
+        return "\"\(limit.name)\";q=\(rates.capacity(of: limit.unit));w=\(limit.unit.window)\(unit)"
     }
 }
 

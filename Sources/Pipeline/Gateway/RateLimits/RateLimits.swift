@@ -2,7 +2,8 @@ import Metrics
 import SyncModel
 import Synchronization
 
-/// Limits the requests, changes and bytes a second of each caller and of each device (I10).
+/// Limits the requests, changes and bytes a second of each caller and of each device, and what a caller's uploads take in the log
+/// in a day (I10).
 ///
 /// A request takes its tokens from all buckets of its caller and its device, or from none. Callers and devices with full buckets are
 /// forgotten when entries are needed, so that the memory is bounded.
@@ -44,6 +45,7 @@ final class RateLimits: Sendable {
         caller: Rates, device: Rates, metrics: GatewayMetrics = GatewayMetrics(), clock: GatewayClock,
         maximumEntries: Int = RateLimits.maximumEntries
     ) {
+        precondition(device.dailyBytes == 0, "only callers have a limit of a day")
         callerRates = caller
         deviceRates = device
         callerLimits = TokenBuckets.Limits(caller)
@@ -144,10 +146,10 @@ final class RateLimits: Sendable {
         }
         let (limit, wait) = longest
         if isCounted { refusals[limit]?.add() }
-        let rate = (limit.scope == .caller ? callerRates : deviceRates)[limit.unit]
+        let allowance = limit.allowance(of: limit.scope == .caller ? callerRates : deviceRates)
         let seconds = max(1, Int(wait.rounded(.up)))
         var problem = Problem(
-            .rateLimited, "this \(limit.scope) may send \(rate) \(limit.unit) per second", retryAfter: seconds)
+            .rateLimited, "this \(limit.scope) may send \(allowance)", retryAfter: seconds)
         problem.headers = fields.status(of: limit, refusing: cost, ofCaller, ofDevice, seconds: seconds).fields
         return problem
     }

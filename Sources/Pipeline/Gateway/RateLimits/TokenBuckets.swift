@@ -1,21 +1,34 @@
+import SyncModel
+
 /// What a limit of a rate counts; its raw value is its lane in vectors.
 enum RateUnit: Int, CaseIterable, Sendable {
     case requests
     case changes
     /// Of bodies of uploads, decompressed.
     case bytes
+    /// That uploads take in the log; of a caller alone.
+    case dailyBytes
+
+    /// The seconds in which as much may be used as ``Rates`` say.
+    var period: Int { self == .dailyBytes ? 86_400 : 1 }
+
+    /// The seconds whose share a bucket holds.
+    var window: Int { self == .dailyBytes ? 86_400 : 10 }
 }
 
-/// What one caller or one device may use in a second; 0: any number.
+/// What one caller or one device may use in a second, and of the log in a day; 0: any number.
 package struct Rates: Sendable, Hashable {
     package var requests: Int
     package var changes: Int
     package var bytes: Int
+    /// Of a caller alone.
+    package var dailyBytes: Int
 
-    package init(requests: Int = 0, changes: Int = 0, bytes: Int = 0) {
+    package init(requests: Int = 0, changes: Int = 0, bytes: Int = 0, dailyBytes: Int = 0) {
         self.requests = requests
         self.changes = changes
         self.bytes = bytes
+        self.dailyBytes = dailyBytes
     }
 
     subscript(unit: RateUnit) -> Int {
@@ -23,11 +36,15 @@ package struct Rates: Sendable, Hashable {
         case .requests: requests
         case .changes: changes
         case .bytes: bytes
+        case .dailyBytes: dailyBytes
         }
     }
+
+    /// What may be used at once, of what was saved up.
+    func capacity(of unit: RateUnit) -> Int { self[unit] * (unit.window / unit.period) }
 }
 
-/// Numbers of each unit; the last lane is not used.
+/// Numbers of each unit.
 typealias RateVector = SIMD4<Double>
 
 /// What a request uses of each limit.
@@ -38,16 +55,24 @@ struct RateCost: Sendable {
 
     static let request = RateCost()
 
-    init(changes: Int = 0, bytes: Int = 0, requests: Int = 1) {
-        vector = RateVector(Double(requests), Double(changes), Double(bytes), 0)
+    /// - Parameter logged: the bytes that an upload takes in the log; none of a file, which replaces the one before.
+    init(changes: Int = 0, bytes: Int = 0, requests: Int = 1, logged: Int = 0) {
+        vector = RateVector(Double(requests), Double(changes), Double(bytes), Double(logged))
         isUpload = changes > 0 || bytes > 0
+    }
+
+    /// About what an upload takes in the log at least: its changes, a result or refusal of each, its names and grants.
+    ///
+    /// Without the constants a caller could fill the log with changes of a byte, and with uploads of no change.
+    static func logged(bytes: Int, changes: Int, of caller: Caller) -> Int {
+        bytes + 64 * changes + caller.grants.reduce(512) { $0 + $1.owner.text.utf8.count }
     }
 }
 
 /// The token buckets of one caller or device, one of each unit.
 ///
-/// A bucket holds ten seconds of its rate. A cost that is larger than the bucket is accepted when the bucket is full, and is refilled
-/// afterwards as if it had been saved up.
+/// A bucket holds ten seconds of its rate, that of a day a whole day. A cost that is larger than the bucket is accepted when the
+/// bucket is full, and is refilled afterwards as if it had been saved up.
 struct TokenBuckets: Sendable {
     /// The rates of all callers or of all devices.
     struct Limits: Sendable {
@@ -55,14 +80,16 @@ struct TokenBuckets: Sendable {
         let capacity: RateVector
 
         init(_ rates: Rates) {
-            perSecond = RateVector(Double(rates.requests), Double(rates.changes), Double(rates.bytes), 0)
-            capacity = perSecond * Double(TokenBuckets.seconds)
+            var (perSecond, capacity) = (RateVector.zero, RateVector.zero)
+            for unit in RateUnit.allCases {
+                perSecond[unit.rawValue] = Double(rates[unit]) / Double(unit.period)
+                capacity[unit.rawValue] = Double(rates.capacity(of: unit))
+            }
+            (self.perSecond, self.capacity) = (perSecond, capacity)
         }
 
         fileprivate var isLimited: SIMDMask<SIMD4<Int64>> { perSecond .> 0 }
     }
-
-    static let seconds = 10
 
     /// Tokens are fractions: below this, a difference is an error of rounding.
     private static let precision = 1e-6

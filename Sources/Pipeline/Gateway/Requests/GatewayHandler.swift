@@ -170,9 +170,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
                 try checkRevoked(read.0)
                 return read
             }
-            let cost =
-                envelope.isUpload ? RateCost(changes: envelope.changeCount, bytes: request.body.count) : .request
-            let status = try rates.take(cost, of: caller.syncID, device)
+            let status = try rates.take(
+                Self.cost(of: envelope, in: request, caller), of: caller.syncID, device)
             note(device, of: caller, envelope)
             return try Self.adding(status) { () throws(Problem) in
                 try respond(route, request, caller, device, envelope)
@@ -190,6 +189,14 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
                 }
             }
         }
+    }
+
+    private static func cost(of envelope: Envelope, in request: HTTPRequest, _ caller: Caller) -> RateCost {
+        guard envelope.isUpload else { return .request }
+        let (bytes, changes) = (envelope.changes?.byteCount ?? 0, envelope.changeCount)
+        return RateCost(
+            changes: changes, bytes: request.body.count,
+            logged: RateCost.logged(bytes: bytes, changes: changes, of: caller))
     }
 
     /// The version that uploads use by default and that responses name.

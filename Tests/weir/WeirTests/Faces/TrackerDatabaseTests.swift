@@ -272,9 +272,11 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    /// A rate that allows 1 MB at once, and 100 KB a second after it.
+    /// A rate that allows 1 MB at once, and 100 KB a second after it; what a day allows is of the log.
     @Test func aFileWaitsForTheRateAndIsNotRefused() async throws {
-        try await withServer(["gateway.device-bytes-per-second": "100KiB"]) { scene in
+        try await withServer([
+            "gateway.device-bytes-per-second": "100KiB", "gateway.caller-bytes-per-day": "100KiB",
+        ]) { scene in
             let (phone, time) = (client(scene), try await till(scene))
             let file = Self.content(1_300_000)
             let start = ContinuousClock.now

@@ -64,7 +64,7 @@ enum RateSettings {
     static let unlimited = Dictionary(
         uniqueKeysWithValues: ["caller", "device"].flatMap { scope in
             ["requests", "changes", "bytes"].map { ("gateway.\(scope)-\($0)-per-second", "0") }
-        })
+        } + [("gateway.caller-bytes-per-day", "0")])
 }
 
 /// `weir verify` on the files of a stopped server.
