@@ -38,7 +38,7 @@ import Testing
             let allowed = try #require(answer["access-control-allow-headers"]).lowercased()
             for name in [
                 "authorization", "content-type", "content-encoding", "prefer", "last-event-id", "if-none-match",
-                "x-sync-id", "x-sync-links",
+                "x-device-id", "x-sync-id", "x-sync-links",
             ] {
                 #expect(allowed.contains(name), "\(name)")
             }
@@ -131,6 +131,8 @@ import Testing
             // The headers that name a caller without proof are not offered.
             let allowed = try #require(answer["access-control-allow-headers"])
             #expect(!allowed.contains("X-Sync-Id"))
+            // It names a device of a caller that is known, to faces.
+            #expect(allowed.contains("X-Device-Id"))
             #expect(headers(try await gateway.exchange("GET", "/v1/schema")) == [])
         }
     }

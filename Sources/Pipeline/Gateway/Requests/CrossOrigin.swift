@@ -14,7 +14,7 @@ struct CrossOrigin: Sendable {
         + "Content-Range"
     private static let requestHeaders =
         "Authorization, Content-Type, Content-Encoding, Prefer, Last-Event-ID, If-None-Match, Cache-Control, "
-        + "Content-Digest, Range, If-Range"
+        + "Content-Digest, Range, If-Range, X-Device-Id"
     /// Those by which callers are named without authentication.
     private static let callerHeaders = "X-Sync-Id, X-Sync-Links"
     /// Two hours in seconds, the most that Chromium keeps a preflight's result.
