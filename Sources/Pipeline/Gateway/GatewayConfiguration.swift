@@ -76,7 +76,8 @@ package struct GatewayConfiguration: ConfigurationComponent {
             "How long an answer waits for the outcome of a batch before it says outcome_pending.")
         Setting(
             "keep-alive", \.keepAlive, .duration(in: .seconds(1)...(.seconds(3600))),
-            "Time between the comments that keep event streams alive, in whole seconds.")
+            "Time between the comments that keep event streams alive, in whole seconds. Also the time in which a client of a face must make space for the next piece of a long answer; else it is disconnected."
+        )
         Setting(
             "page-bytes", \.pageBytes, .byteSize(in: 1024...(64 << 20)),
             "Size of the rows of a page, after which it ends; one row is sent whatever its size. Also of the rows of conflicts."

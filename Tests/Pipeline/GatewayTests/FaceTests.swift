@@ -8,6 +8,7 @@ import Metrics
 import Observability
 import SyncModel
 import Synchronization
+import TestClocks
 import Testing
 
 /// What a gateway does for every face, shown with one that submits what it is sent.
@@ -169,6 +170,34 @@ import Testing
         }
     }
 
+    /// The time in which a client must make space for a piece is not that in which the piece is made.
+    @Test func aPieceMayTakeLongerToMakeThanAClientMayBeSilent() async throws {
+        let clock = Mutex<ManualClock?>(nil)
+        let keepAlive = Duration.seconds(15)
+        try await withFace {
+            $0.configuration.keepAlive = keepAlive
+            $0.faces = GatewayFaces([
+                EchoFace {
+                    guard let clock = clock.withLock(\.self) else { return }
+                    for _ in 0..<3 {
+                        // Returns at once where the answer was broken off.
+                        await clock.sleeper(for: keepAlive)
+                        clock.advance(by: keepAlive)
+                    }
+                }
+            ])
+        } test: { gateway in
+            clock.withLock { $0 = gateway.clock }
+            // Then nothing else sleeps as long.
+            gateway.clock.advance(by: .seconds(1))
+            let client = try HTTPClient(port: gateway.port)
+            try await client.send("GET", "/echo/pieces", headers: TestGateway.headers() + Self.device)
+            #expect(try await client.head().status == 200)
+            let answer = try await client.restOfChunks()
+            #expect(answer.isComplete && answer.text == "123")
+        }
+    }
+
     /// The status is sent by then, so that nothing but the broken connection and the operators' figures tell of it.
     @Test func anAnswerThatFailsInTheMiddleIsCountedAndLogged() async throws {
         let (lines, registry) = (Lines(), MetricRegistry())
@@ -211,6 +240,8 @@ private final class Lines: LogSink {
 /// The change of the row `own` is one that it adds by itself. It refuses changes without an id.
 struct EchoFace: Face {
     var reserved = ""
+    /// What happens while a piece but the first is made.
+    var making: @Sendable () async -> Void = {}
 
     var prefix: String { "echo" }
     var routes: [FaceRoute] { [FaceRoute("/echo/{name}", [.get, .post])] }
@@ -241,6 +272,7 @@ struct EchoFace: Face {
                     count += 1
                     return count
                 }
+                if number > 1 { await making() }
                 return FacePiece(Array("\(number)".utf8), isLast: number == 3)
             }
         }

@@ -8,7 +8,8 @@ final class FacePieces: Sendable {
     private let patience: Duration
     /// Called with what failed after the response had begun.
     private let failed: @Sendable (any Error) -> Void
-    private let sent = Atomic<Int>(0)
+    /// Even while the client must make space for a piece, odd while the next one is made.
+    private let steps = Atomic<Int>(0)
 
     init(clock: GatewayClock, patience: Duration, failed: @escaping @Sendable (any Error) -> Void) {
         self.clock = clock
@@ -35,8 +36,9 @@ final class FacePieces: Sendable {
         var piece = first
         while true {
             guard await stream.send(piece.bytes) else { return }
-            sent.wrappingAdd(1, ordering: .relaxed)
+            steps.wrappingAdd(1, ordering: .relaxed)
             if piece.isLast {
+                steps.wrappingAdd(1, ordering: .relaxed)
                 // Until then the piece is in memory, as what was reserved for the response.
                 if await stream.drain() { stream.finish() }
                 return
@@ -49,6 +51,7 @@ final class FacePieces: Sendable {
                 // The status is sent: only a broken connection tells the client that something is missing.
                 return stream.abort()
             }
+            steps.wrappingAdd(1, ordering: .relaxed)
         }
     }
 
@@ -56,8 +59,8 @@ final class FacePieces: Sendable {
     private func watch(_ stream: HTTPBodyStream) async {
         var known = -1
         while !stream.hasEnded {
-            let count = sent.load(ordering: .relaxed)
-            if count == known { return stream.abort() }
+            let count = steps.load(ordering: .relaxed)
+            if count == known, count.isMultiple(of: 2) { return stream.abort() }
             known = count
             do { try await clock.sleep(clock.now() + patience) } catch { return }
         }
