@@ -79,7 +79,7 @@ private final class CrudPages: Sendable {
             let found =
                 isFirst
                 ? try await rows.rows(rest, limit: limit, leastHead: leastHead)
-                : try await more(rest, limit: limit, leastHead: leastHead)
+                : try await rows.session.more(rest, limit: limit, reaching: leastHead)
             let piece: FacePiece? = state.withLock { state in
                 state.isFirst = false
                 state.leastHead = found.head
@@ -90,18 +90,6 @@ private final class CrudPages: Sendable {
             if let piece { return piece }
         }
         return state.withLock { $0.array.end() }
-    }
-
-    /// Continues in a stream that has reached the one before: in another, rows that have moved are neither here nor there.
-    private func more(
-        _ rest: StreamSelection, limit: Int, leastHead: TimeStamp
-    ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
-        do {
-            return try await rows.session.rows(rest, limit: limit, leastHead: leastHead)
-        } catch let problem as Problem where problem.code == .positionAhead {
-            // The client named no position that it could give up.
-            throw Problem(.notReady, "the history was replaced while the list was read: ask again")
-        }
     }
 
     private func append(_ found: [FaceRow], _ state: inout State) {

@@ -91,11 +91,16 @@ struct CrudReferences: Sendable {
             var rest: StreamSelection? =
                 since.map { .changes(above: $0, upTo: .maximum, table: child.table) }
                 ?? .table(child.table, after: nil)
-            var isFirst = true
+            var head: TimeStamp?
             while let selection = rest {
-                let page = try await rows.rows(selection, leastHead: leastHead)
-                if isFirst { found.head = min(found.head, page.head) }
-                isFirst = false
+                let page =
+                    if let head {
+                        try await rows.session.more(selection, limit: StreamQuery.maximumRows, reaching: head)
+                    } else {
+                        try await rows.rows(selection, leastHead: leastHead)
+                    }
+                if head == nil { found.head = min(found.head, page.head) }
+                head = page.head
                 for row in page.rows where !row.isDeleted {
                     let rowID = try row.id
                     if child.table == parent.index, rowID == id { continue }

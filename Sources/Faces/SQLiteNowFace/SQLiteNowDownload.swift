@@ -55,10 +55,16 @@ struct SQLiteNowDownload: Sendable {
         // What is written from now on is for the next window.
         var window = until
         var hasMore = true
+        var head: TimeStamp?
         for _ in 0..<Self.maximumReads where hasMore && page.count < limit {
-            let found = try await session.rows(
-                .changes(above: position, upTo: window ?? .maximum, table: nil), limit: limit - page.count,
-                leastHead: after)
+            let rest = StreamSelection.changes(above: position, upTo: window ?? .maximum, table: nil)
+            let found =
+                if let head {
+                    try await session.more(rest, limit: limit - page.count, reaching: head)
+                } else {
+                    try await session.rows(rest, limit: limit - page.count, leastHead: after)
+                }
+            head = found.head
             let end = min(window ?? found.head, found.head)
             window = window ?? found.head
             page.append(found.rows) { includesSelf || !$0.isKnown }

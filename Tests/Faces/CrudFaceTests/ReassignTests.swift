@@ -77,6 +77,26 @@ import Testing
         #expect(answer.status == 422 && answer.code == .changeRefused)
     }
 
+    /// In one that is behind, a child that was written meanwhile is neither where it was nor where it is.
+    @Test func aSearchIsContinuedInAStreamThatIsNotBehind() async throws {
+        let session = Self.session([Self.deleted, Self.target, Self.child(1)])
+        session.state.withLock { $0.maximumRows = 1 }
+        #expect(try await Self.delete(session).status == 204)
+        // The record, the rows of the search one by one, and the target with what is above it.
+        #expect(session.state.withLock(\.leastHeads).prefix(4) == [.zero, .zero, TimeStamp(11), TimeStamp(11)])
+    }
+
+    @Test func aSearchIsNotContinuedInAnotherHistory() async throws {
+        let session = Self.session([Self.deleted, Self.target, Self.child(1)])
+        session.state.withLock { state in
+            state.maximumRows = 1
+            state.afterRead = { if $0.leastHeads.count == 2 { $0.end = TimeStamp(5) } }
+        }
+        let answer = try await Self.delete(session)
+        #expect(answer.status == 503 && answer.code == .notReady)
+        #expect(session.state.withLock(\.batches) == [])
+    }
+
     @Test func moreChildrenThanABatchHasAreReassignedInSeveral() async throws {
         let children = (1...10).map { Self.child($0) }
         let session = Self.session([Self.deleted, Self.target] + children, maxChanges: 5)

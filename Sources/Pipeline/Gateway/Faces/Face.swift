@@ -228,3 +228,19 @@ package protocol FaceSession: Sendable {
     /// The caller's devices, with what this gateway has seen of them until now, and other gateways a while ago.
     func devices() async throws -> [RegisteredDevice]
 }
+
+extension FaceSession {
+    /// Continues ``rows(_:limit:leastHead:)`` in a stream that has reached what the one before had: in another, rows that have moved
+    /// are neither here nor there.
+    ///
+    /// - Throws: ``ProblemCode/notReady`` where no stream can ever reach it: the device has named no position that it could give up.
+    package func more(
+        _ rest: StreamSelection, limit: Int, reaching head: TimeStamp
+    ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
+        do {
+            return try await rows(rest, limit: limit, leastHead: head)
+        } catch let problem as Problem where problem.code == .positionAhead {
+            throw Problem(.notReady, "the history was replaced while rows were read: send the request again")
+        }
+    }
+}
