@@ -131,18 +131,22 @@ struct CrudReferences: Sendable {
     /// Whether a row of the parent's table is, by its references to that table, below another one.
     func isBelow(_ row: FaceRow, _ id: RowID, leastHead: TimeStamp) async throws -> Bool {
         guard let own = children.first(where: { $0.table == parent.index }) else { return false }
+        let names = own.columns.map { value(id, own.table, $0)?.canonical }
         var seen: Set<RowID> = [try row.id]
         var next = [row]
         // Each row once, and no more than a table of categories has levels.
         while let row = next.popLast(), seen.count <= Self.maximumLevels {
-            for column in own.columns {
-                guard let name = try row.reference(column, in: parent.table), seen.insert(name).inserted else {
-                    continue
+            for (column, name) in zip(own.columns, names) {
+                if let name, row.value(column, in: parent.table).elementsEqual(name) { return true }
+                guard let reference = try row.reference(column, in: parent.table), seen.insert(reference).inserted
+                else { continue }
+                // A reference has an id in its column's canonical form, which has the letters of a UUID in lower case.
+                var ids = [reference]
+                if let capitals = RowID(reference.text.uppercased()), parent.table.columns[column].type == .uuid {
+                    ids.append(capitals)
                 }
-                if name == id { return true }
-                if let above = try await rows.row(parent.index, name, leastHead: leastHead), !above.isDeleted {
-                    next.append(above)
-                }
+                let above = try await rows.rows(.ids(table: parent.index, ids), leastHead: leastHead).rows
+                next += above.filter { !$0.isDeleted }
             }
         }
         return false

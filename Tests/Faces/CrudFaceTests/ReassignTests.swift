@@ -77,6 +77,24 @@ import Testing
         #expect(answer.status == 422 && answer.code == .changeRefused)
     }
 
+    /// A reference has its column's canonical form, in which the letters of a UUID are small.
+    @Test(arguments: [[], ["CCCCCCCC-0000-4000-8000-000000000003"]])
+    func aTargetBelowARecordWhoseIdHasCapitalsIsRefused(between: [String]) async throws {
+        let column = Column(name: "parent_id", type: .uuid, references: "category", onDelete: .reassign)
+        let session = ScriptedSession([Table(name: "category", policy: .lastWriteWins, columns: [column])])
+        let (id, target) = ("AAAAAAAA-0000-4000-8000-000000000001", "BBBBBBBB-0000-4000-8000-000000000002")
+        let line = [id] + between + [target]
+        session.state.withLock { state in
+            state.rows = [Row(id, at: 1, ["null"])]
+            for (index, (above, below)) in zip(line, line.dropFirst()).enumerated() {
+                state.rows.append(Row(below, at: Int64(2 + index), ["\"\(above.lowercased())\""]))
+            }
+        }
+        let answer = try await session.respond(.delete, "/\(id)", body: #"{"reassign_parent_id":"\#(target)"}"#)
+        #expect(answer.status == 422 && answer.code == .changeRefused)
+        #expect(session.state.withLock(\.batches) == [])
+    }
+
     /// In one that is behind, a child that was written meanwhile is neither where it was nor where it is.
     @Test func aSearchIsContinuedInAStreamThatIsNotBehind() async throws {
         let session = Self.session([Self.deleted, Self.target, Self.child(1)])
