@@ -68,26 +68,42 @@ struct TrackerDevices: Sendable {
 
     /// Looks at the rows above a time, and at those that the device has not shown to have, until one is found that it may lack.
     ///
-    /// Its own rows are looked at once: none of them keeps ``TrackerPositions/complete`` from rising.
+    /// Its own rows are looked at once: none of them keeps ``TrackerPositions/complete`` from rising, and those that took more than
+    /// a page are noted, page by page, so that the next request begins behind them, whatever time it names.
     private func search(after: TimeStamp, _ positions: TrackerPositions) async throws -> Search {
         let complete = session.schema.schema.tables.map { positions.complete($0) }
         var search = Search(complete: positions.complete)
         let least = complete.min() ?? positions.complete
-        var rest: StreamSelection? = .changes(above: min(after, least), upTo: .maximum, table: nil)
-        var limit = 100
+        let start = min(after, least)
+        var noted = positions.own
+        let leastHead = max(positions.head ?? .zero, positions.shown, noted.upTo)
+        let isInside = noted.above <= start && start < noted.upTo
+        var own = isInside ? noted : TrackerPositions.OwnRows(above: start, upTo: start)
+        var rest: StreamSelection? = .changes(above: own.upTo, upTo: .maximum, table: nil)
+        var limit = Self.firstLimit
         var firstMissing: TimeStamp?
         while let selection = rest, search.writers.isEmpty {
-            let found = try await session.rows(
-                selection, limit: limit, leastHead: max(positions.head ?? .zero, positions.shown))
+            let found =
+                search.head == .zero
+                ? try await session.rows(selection, limit: limit, leastHead: leastHead)
+                : try await session.more(selection, limit: limit, reaching: search.head)
             if search.head == .zero { search.head = found.head }
             for row in found.rows where row.timeStamp <= search.head && row.isNews {
+                own.above = row.timeStamp
                 let isMissing = row.timeStamp > (row.table < complete.count ? complete[row.table] : positions.complete)
                 if isMissing, firstMissing == nil { firstMissing = row.timeStamp }
                 if isMissing || row.timeStamp > after { search.writers[try row.writersID] = row.timeStamp }
             }
-            rest = found.rest
             // Rows that are written meanwhile are above the head that this request freezes.
-            if case .changes(let above, _, _) = rest, above >= search.head { rest = nil }
+            if case .changes(let above, _, _) = found.rest, above < search.head {
+                (rest, own.upTo) = (found.rest, above)
+            } else {
+                (rest, own.upTo) = (nil, search.head)
+            }
+            if search.writers.isEmpty, rest != nil || limit > Self.firstLimit {
+                try await positions.raise(own: own, after: noted)
+                noted = own
+            }
             limit = 1000
         }
         if let firstMissing {
@@ -97,6 +113,9 @@ struct TrackerDevices: Sendable {
         }
         return search
     }
+
+    /// Most requests find what they look for among so many rows, or no more than these.
+    private static let firstLimit = 100
 
     private func write(_ entry: Entry, to writer: inout JSONWriter) {
         writer.object { writer in

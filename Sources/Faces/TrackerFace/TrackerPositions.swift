@@ -55,6 +55,14 @@ struct TrackerPositions: Sendable {
     /// The greatest time that the device named of which it is not known whether it has all rows below.
     func doubtful(_ table: Table) -> TimeStamp { self["\(table.name)/doubtful"] ?? .zero }
 
+    /// Above the first of these and up to the second there are only rows that are as the device sent them.
+    var own: OwnRows { OwnRows(above: self["/own/above"] ?? .zero, upTo: self["/own"] ?? .zero) }
+
+    struct OwnRows {
+        var above: TimeStamp
+        var upTo: TimeStamp
+    }
+
     // MARK: Changes
 
     /// The answer to an upload shows a row.
@@ -85,6 +93,14 @@ struct TrackerPositions: Sendable {
     /// Stored at all gateways when it returns: a time that is not known to be doubtful would prove too much.
     func raise(doubtful timeStamp: TimeStamp, of table: Table) async throws {
         try await raise(["\(table.name)/doubtful": timeStamp], isDurable: true)
+    }
+
+    /// Where the range begins is stored at all gateways before its end rises: from an earlier beginning it would have others' rows.
+    ///
+    /// - Parameter earlier: what is noted.
+    func raise(own: OwnRows, after earlier: OwnRows) async throws {
+        if own.above > earlier.above { try await raise(["/own/above": own.above], isDurable: true) }
+        try await raise(["/own": own.upTo])
     }
 
     // MARK: The database file
