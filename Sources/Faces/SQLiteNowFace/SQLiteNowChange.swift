@@ -11,6 +11,7 @@ struct SQLiteNowChange: Sendable {
     let base: Int64
     let isDelete: Bool
     let table: Int
+    let id: RowID
     /// Which columns it writes.
     let writes: [Bool]
     /// As the client contract has it.
@@ -39,6 +40,7 @@ struct SQLiteNowChange: Sendable {
         guard let key = Self.text("pk", of: value), let id = RowID(key) else {
             throw refusal("pk must be a string of 1 to 255 bytes without NUL")
         }
+        self.id = id
         let isDelete: Bool
         switch Self.text("op", of: value) {
         case "INSERT", "UPDATE": isDelete = false

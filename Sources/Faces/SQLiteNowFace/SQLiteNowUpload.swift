@@ -27,14 +27,15 @@ struct SQLiteNowUpload: Sendable {
     func respond(to body: HTTPBody) async throws -> HTTPResponse {
         let request = try session.parse(body) { (root) throws(Problem) in try read(root) }
         var batch = FaceBatch()
-        for case .success(let change) in request.changes {
+        let changes = request.changes.compactMap { try? $0.get() }
+        for change in changes {
             batch.add(json: change.json)
             batch.note(change.writes, of: change.table)
         }
         batch.addRefused(request.refused.count, bytes: request.refused.bytes)
         let outcome = try await session.submit(batch)
         let head = try await headWithoutDownloads(request.seen, outcome.head)
-        var results = outcome.results[...]
+        var results = Self.results(outcome.results, of: changes)[...]
         var writer = JSONWriter(capacity: 128 * request.changes.count)
         writer.object { writer in
             writer.name("statuses")
@@ -109,6 +110,36 @@ struct SQLiteNowUpload: Sendable {
 
     // MARK: Response
 
+    private struct Row: Hashable {
+        let table: Int
+        let id: RowID
+    }
+
+    /// What the device is told of its changes: one that was not stored, and that later ones of its row have made needless, is done.
+    ///
+    /// They are what the user did last. A device that sent the earlier one again would have it stored over them, and keep what they
+    /// say. They make it needless if one of them deleted the row, or if together they have all its columns.
+    private static func results(
+        _ results: [FaceOutcome.Result], of changes: [SQLiteNowChange]
+    ) -> [FaceOutcome.Result] {
+        var told = results
+        /// Which columns later changes have written.
+        var later: [Row: [Bool]] = [:]
+        for (index, change) in changes.enumerated().reversed() {
+            let row = Row(table: change.table, id: change.id)
+            switch results[index].status {
+            case .applied, .deleted:
+                let written = zip(later[row] ?? change.writes, change.writes)
+                later[row] = written.map { $0 || $1 || change.isDelete }
+            case .conflict, .refused:
+                guard results[index].status.mayPassLater, let written = later[row] else { continue }
+                let isNeedless = zip(change.writes, written).allSatisfy { !$0 || $1 }
+                if isNeedless { told[index].status = .applied(.zero, version: 0) }
+            }
+        }
+        return told
+    }
+
     private func write(
         _ change: SQLiteNowChange, _ result: FaceOutcome.Result, _ spelling: SQLiteNowSpelling,
         to writer: inout JSONWriter
@@ -122,10 +153,14 @@ struct SQLiteNowUpload: Sendable {
         switch result.status {
         case .applied(let timeStamp, _):
             writer.member("status", "applied")
-            // A delete of a row that is not there writes nothing.
+            // Nothing was written: a delete of a row that is not there, or a change that a later one made needless.
             version(timeStamp == .zero ? change.base : timeStamp.rawValue)
         case .deleted:
             // With the tombstone's version the app's next edit would revive the row, which nobody has told it is deleted.
+            writer.member("status", "applied")
+            version(change.base)
+        // The row was deleted since, and a conflict has no way to say so: a client would make the row again.
+        case .conflict where result.row?.isDeleted == true:
             writer.member("status", "applied")
             version(change.base)
         case .conflict:
@@ -134,9 +169,8 @@ struct SQLiteNowUpload: Sendable {
             version(row.timeStamp.rawValue)
             writer.name(spelling.name("serverRow", "server_row"))
             writer.row(row, session.schema.schema)
-        case .refused(let code, let message):
-            let mayPassLater = code == .quotaExceeded || code == .batchRowsTooLarge
-            writer.member("status", mayPassLater ? "materialize_error" : "invalid")
+        case .refused(_, let message):
+            writer.member("status", result.status.mayPassLater ? "materialize_error" : "invalid")
             writer.member("message", message)
         }
     }
@@ -155,6 +189,17 @@ struct SQLiteNowUpload: Sendable {
         } catch {
             // The changes are stored: the device must get their statuses.
             return nil
+        }
+    }
+}
+
+extension FaceOutcome.Status {
+    /// Whether a change that was not stored may be, once it is sent again.
+    fileprivate var mayPassLater: Bool {
+        switch self {
+        case .applied, .deleted: false
+        case .conflict, .refused(.quotaExceeded, _), .refused(.batchRowsTooLarge, _): true
+        case .refused: false
         }
     }
 }

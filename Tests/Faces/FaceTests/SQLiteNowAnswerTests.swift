@@ -12,6 +12,19 @@ import Testing
 
     private let session = ScriptedSession([Table(name: "users", columns: [Column(name: "name", type: .text)])])
 
+    /// A client would make the row again, or keep its edit at the tombstone's version, which revives it.
+    @Test(arguments: [#""UPDATE","payload":{"name":"A"}"#, #""DELETE""#])
+    func aConflictWithARowThatIsDeletedByThenIsNone(change: String) async throws {
+        session.state.withLock { state in
+            state.status = .conflict
+            state.shown = Row("u1", at: 120, isDeleted: true, ["\"B\""])
+        }
+        let answer = try await session.respond(
+            of: SQLiteNowFace(), .post, "/sync/upload",
+            body: #"{"changes":[{"sourceChangeId":1,"table":"users","pk":"u1","serverVersion":100,"op":\#(change)}]}"#)
+        #expect(answer.text == #"{"statuses":[{"sourceChangeId":1,"status":"applied","newServerVersion":100}]}"#)
+    }
+
     private func download() async throws -> ScriptedSession.Answer {
         try await session.respond(
             of: SQLiteNowFace(), .get, "/sync/download", query: [("after", "0"), ("limit", "10")])

@@ -4,7 +4,7 @@ import Testing
 /// The error handling and the essential test scenarios of the SQLiteNow document (10.2 and 10.4), by its client at the running server.
 @Suite(.timeLimit(.minutes(5))) struct SQLiteNowErrorTests {
     /// A server with two devices.
-    private func withDevices(
+    func withDevices(
         _ settings: [String: String] = [:],
         _ body: (_ a: SQLiteNowClient, _ b: SQLiteNowClient, _ port: UInt16, TestFolder) async throws -> Void
     ) async throws {
@@ -15,11 +15,11 @@ import Testing
         }
     }
 
-    private static func insert(_ device: SQLiteNowClient, _ id: String, _ name: String = "N") throws {
+    static func insert(_ device: SQLiteNowClient, _ id: String, _ name: String = "N") throws {
         try device.database.run("INSERT INTO users VALUES (?1, ?2, NULL)", [JSON(id), JSON(name)])
     }
 
-    private static func expectEqual(_ devices: [SQLiteNowClient], _ port: UInt16, _ folder: TestFolder) async throws {
+    static func expectEqual(_ devices: [SQLiteNowClient], _ port: UInt16, _ folder: TestFolder) async throws {
         for _ in 0..<2 {
             for device in devices { try await device.sync() }
         }
