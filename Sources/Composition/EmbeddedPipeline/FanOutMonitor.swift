@@ -1,4 +1,5 @@
 import FanOut
+import FanOutLink
 import Observability
 import ServiceLifecycle
 import SyncModel
@@ -13,7 +14,7 @@ package final class FanOutMonitor: FanOutObserver {
     }
 
     private struct Handlers {
-        var passed: @Sendable (UploadReference) -> Void = { _ in }
+        var passed: @Sendable (StreamReport) -> Void = { _ in }
         var ready: @Sendable (Set<Int>) -> Void = { _ in }
     }
 
@@ -34,10 +35,10 @@ package final class FanOutMonitor: FanOutObserver {
     /// Sets the handlers, before the fan-out runs.
     ///
     /// - Parameters:
-    ///   - passed: gets the record up to which uploads can be pulled.
+    ///   - passed: gets what each stream has applied.
     ///   - ready: gets the partitions that serve, whenever they change.
     package func handle(
-        passed: @escaping @Sendable (UploadReference) -> Void,
+        passed: @escaping @Sendable (StreamReport) -> Void,
         ready: @escaping @Sendable (Set<Int>) -> Void = { _ in }
     ) {
         handlers.withLock { $0 = Handlers(passed: passed, ready: ready) }
@@ -52,7 +53,7 @@ package final class FanOutMonitor: FanOutObserver {
         }
     }
 
-    package func passed(_ upload: UploadReference) { handlers.withLock(\.passed)(upload) }
+    package func passed(_ report: StreamReport) { handlers.withLock(\.passed)(report) }
 
     /// Returns when every partition serves.
     package func untilReady() async throws { try await condition.untilReady() }

@@ -109,9 +109,9 @@ package struct RoleServices<B: Backend>: Sendable {
         }
     }
 
-    package func recordPassed(_ upload: UploadReference, _ backlog: UploadBacklog) {
-        backend.recordPassed(upload)
-        backlog.passed(upload)
+    package func recordPassed(_ report: StreamReport, _ backlog: UploadBacklog) {
+        if let upload = report.passed { backend.recordPassed(upload) }
+        backlog.passed(report)
     }
 }
 

@@ -1,3 +1,4 @@
+import FanOutLink
 import SyncModel
 
 /// Receives the events of a fan-out's partitions, for logs and metrics.
@@ -6,12 +7,12 @@ import SyncModel
 package protocol FanOutObserver: Sendable {
     func record(_ event: FanOutEvent, partition: Int)
 
-    /// The results of all uploads of the partition up to this one can be pulled; does nothing by default.
-    func passed(_ upload: UploadReference)
+    /// What a stream has applied; called when it was opened and after each step. Does nothing by default.
+    func passed(_ report: StreamReport)
 }
 
 extension FanOutObserver {
-    package func passed(_ upload: UploadReference) {}
+    package func passed(_ report: StreamReport) {}
 }
 
 /// What happened to a partition of a fan-out.

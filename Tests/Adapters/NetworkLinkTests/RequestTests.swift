@@ -159,17 +159,47 @@ import Testing
         await served.server.stop()
     }
 
+    private func report(_ offset: Int64) -> StreamReport {
+        StreamReport(partition: 2, uploads: [2: UploadProgress(offset: offset, part: 0)])
+    }
+
     @Test func passedUploadsAreReportedInOrder() async throws {
         let served = try await ServedFanOut()
-        served.server.passed(UploadReference(partition: 2, offset: 5))
+        served.server.passed(report(5))
         let gateway = try await ConnectedGateway(to: [served.address])
-        await gateway.passed.until { $0.contains(UploadReference(partition: 2, offset: 5)) }
-        for offset in 6...1000 as ClosedRange<Int64> {
-            served.server.passed(UploadReference(partition: 2, offset: offset))
-        }
-        await gateway.passed.until { $0.last == UploadReference(partition: 2, offset: 1000) }
-        #expect(gateway.passed.values.map(\.offset).sorted() == gateway.passed.values.map(\.offset))
+        await gateway.passed.until { $0.contains(report(5)) }
+        for offset in 6...1000 as ClosedRange<Int64> { served.server.passed(report(offset)) }
+        await gateway.passed.until { $0.last == report(1000) }
+        let offsets = gateway.passed.values.compactMap(\.passed?.offset)
+        #expect(offsets.sorted() == offsets)
         await gateway.remote.stop()
+        await served.server.stop()
+    }
+
+    /// A gateway that was away must not wait for what it has missed.
+    @Test func aGatewayThatConnectsLearnsAllThatStreamsHaveApplied() async throws {
+        let served = try await ServedFanOut()
+        let first = try await ConnectedGateway(to: [served.address])
+        await first.connected(1)
+        let reports = [
+            StreamReport(
+                partition: 1, uploads: [1: UploadProgress(offset: 9, part: 0)], partsElsewhere: [0: 8, 2: 9]),
+            StreamReport(partition: 1, uploads: [2: UploadProgress(offset: 3, part: 1)]),
+            StreamReport(partition: 1),
+        ]
+        for (count, report) in reports.enumerated() {
+            served.server.passed(report)
+            await first.passed.until { $0.count == count + 1 }
+        }
+        // Each names only what it has changed, which is progress even if it is nothing.
+        #expect(first.passed.values == reports)
+        let second = try await ConnectedGateway(to: [served.address])
+        await second.passed.until { !$0.isEmpty }
+        var all = reports[0]
+        all.merge(reports[1])
+        #expect(second.passed.values == [all])
+        await first.remote.stop()
+        await second.remote.stop()
         await served.server.stop()
     }
 }

@@ -54,10 +54,10 @@ import Testing
         let first = Int(try await head(of: owner, gateway)) - 1
         let second = 1 - first
         func passed(_ offset: Int64, at fanOut: Int) async {
-            let upload = UploadReference(partition: 3, offset: offset)
+            let report = StreamReport(partition: 3, uploads: [3: UploadProgress(offset: offset, part: 0)])
             let before = gateway.passed.values.count
-            pair[fanOut].server.passed(upload)
-            await gateway.passed.until { $0.dropFirst(before).contains(upload) }
+            pair[fanOut].server.passed(report)
+            await gateway.passed.until { $0.dropFirst(before).contains(report) }
         }
         // A response that follows shows that the link's thread has counted it.
         func heartbeat() async throws {

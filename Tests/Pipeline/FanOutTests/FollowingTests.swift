@@ -40,6 +40,52 @@ import Testing
         }
     }
 
+    @Test func reportsWhatCanBePulledAndWhereElseUploadsHaveParts() async throws {
+        let world = World(partitions: 4)
+        let own = world.partition(of: "abc")
+        let owners = (0..<100).map { SyncID(unchecked: "owner \($0)") }
+        let other = try #require(owners.first { world.partition(of: $0) != own })
+        let neighbour = try #require(owners.first { world.partition(of: $0) == own })
+        let there = world.partition(of: other)
+        try await withFanOut(world) { service in
+            try world.upload([.person("p1")], batch: 1, others: [neighbour, other])
+            try world.upload([.person("p1")], owner: other)
+            try world.upload([.person("p2")])
+            let atTheirs = StreamReport(partition: there, uploads: [own: UploadProgress(offset: 1, part: 0)])
+            var atOwn = StreamReport(
+                partition: own, uploads: [own: UploadProgress(offset: 2, part: 0)], partsElsewhere: [there: 0])
+            await service.events.reported { [atOwn] in
+                $0.merged(own) == atOwn && $0.merged(there) == atTheirs
+            }
+            // The other parts of a repeat are ordered nevertheless.
+            try world.upload([.person("p1")], batch: 1, others: [other])
+            (atOwn.uploads[own], atOwn.partsElsewhere[there]) = (UploadProgress(offset: 3, part: 0), 3)
+            await service.events.reported { [atOwn] in $0.merged(own) == atOwn }
+        }
+    }
+
+    @Test func reportsEachStepOfALargeResult() async throws {
+        let world = World()
+        world.pieceSize = 300
+        let persons = (0..<8).map { Change.person("p\($0)", name: String(repeating: "x", count: 60), index: $0) }
+        try world.upload(persons, publishing: 0..<2)
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder) { service in
+                // When it is opened, and then without an end of the result.
+                await service.events.reported { $0.count >= 2 }
+                #expect(service.events.reports.allSatisfy { $0 == StreamReport(partition: 0) })
+                world.publishRest()
+                let end = StreamReport(partition: 0, uploads: [0: UploadProgress(offset: 0, part: 0)])
+                await service.events.reported { $0.last == end }
+            }
+            try await withFanOut(world, in: folder) { service in
+                await service.events.reported {
+                    $0.first == StreamReport(partition: 0, uploads: [0: UploadProgress(offset: 0, part: 0)])
+                }
+            }
+        }
+    }
+
     @Test func resumesInTheMiddleOfAResultAfterARestart() async throws {
         let world = World()
         world.pieceSize = 300
@@ -230,5 +276,12 @@ import Testing
                 #expect(client.rows == expected)
             }
         }
+    }
+}
+
+extension [StreamReport] {
+    /// What the reports say together of a stream.
+    fileprivate func merged(_ partition: Int) -> StreamReport {
+        filter { $0.partition == partition }.reduce(into: StreamReport(partition: partition)) { $0.merge($1) }
     }
 }

@@ -144,6 +144,19 @@ struct ScriptedAuthentication: Authenticator {
     }
 }
 
+extension StreamReport {
+    /// All uploads of a partition up to this one can be pulled.
+    init(_ upload: UploadReference) {
+        self.init(
+            partition: upload.partition, uploads: [upload.partition: UploadProgress(offset: upload.offset, part: 0)])
+    }
+}
+
+extension UploadBacklog {
+    /// All uploads of a partition up to this one can be pulled.
+    func passed(_ upload: UploadReference) { passed(StreamReport(upload)) }
+}
+
 extension SyncID {
     static let abc = SyncID(unchecked: "abc")
     static let xyz = SyncID(unchecked: "xyz")

@@ -1,4 +1,5 @@
 import AsyncPrimitives
+import FanOutLink
 import SyncModel
 import TestClocks
 import Testing
@@ -10,6 +11,7 @@ import Testing
     private static let target = Duration.milliseconds(250)
     /// The window of a caller that has no upload.
     private static let first = 4
+    private static let largest = 64
 
     private let clock = ManualClock()
     private let windows: UploadWindows
@@ -22,6 +24,9 @@ import Testing
     }
 
     private func reference(_ offset: Int) -> UploadReference { UploadReference(partition: 0, offset: Int64(offset)) }
+
+    /// All uploads up to this one can be pulled.
+    private func pass(_ offset: Int) { windows.passed(StreamReport(reference(offset))) }
 
     /// Appends at once.
     private func append(_ offsets: Range<Int>, of caller: SyncID) async throws {
@@ -43,7 +48,7 @@ import Testing
         let waiting = await enterLater(abuser)
         // Others do not wait for it.
         try await append(10..<11, of: other)
-        windows.passed(reference(0))
+        pass(0)
         #expect(try await waiting.value)
         windows.appended(reference(11), of: abuser)
         // The window has grown by one, since the first could be pulled soon.
@@ -55,16 +60,16 @@ import Testing
         try await append(0..<Self.first, of: abuser)
         // Halved once for all that took long at the same time, to 2, and then to 1.
         clock.advance(by: Self.target + .milliseconds(1))
-        windows.passed(reference(2))
+        pass(2)
         try await append(4..<5, of: abuser)
         clock.advance(by: Self.target + .milliseconds(1))
         let first = await enterLater(abuser)
-        windows.passed(reference(3))
+        pass(3)
         let second = await enterLater(abuser, waiting: 2)
-        windows.passed(reference(4))
+        pass(4)
         #expect(try await first.value)
         windows.appended(reference(5), of: abuser)
-        windows.passed(reference(5))
+        pass(5)
         #expect(try await second.value)
     }
 
@@ -79,7 +84,7 @@ import Testing
     }
 
     @Test func anUploadThatIsReportedBeforeItsAppendTakesNoPlace() async throws {
-        windows.passed(reference(100))
+        pass(100)
         try await append(0..<50, of: abuser)
     }
 
@@ -89,32 +94,65 @@ import Testing
         let waiting = await enterLater(abuser)
         clock.advance(by: .seconds(4))
         // The partition continues, with uploads of another caller.
-        windows.passed(reference(0))
+        pass(0)
         clock.advance(by: .seconds(1))
         let problem = await #expect(throws: Problem.self) { try await waiting.value }
         #expect(problem?.code == .rateLimited)
         #expect(problem?.retryAfter == 1)
     }
 
-    @Test func windowsDoNotApplyToAPartitionInWhichNothingCanBePulled() async throws {
+    @Test func theWindowIsTheLargestWhileTheStreamAppliesNothing() async throws {
         try await append(0..<Self.first, of: abuser)
         let waiting = await enterLater(abuser)
         clock.advance(by: .seconds(5))
         #expect(try await waiting.value)
         windows.appended(reference(10), of: abuser)
-        try await append(11..<100, of: abuser)
+        try await append(11..<10 + Self.largest - Self.first, of: abuser)
+        // As many as it may ever have, also for those that wait until the stream has applied nothing for as long again.
+        let further = await enterLater(abuser)
+        clock.advance(by: .seconds(5))
+        let problem = await #expect(throws: Problem.self) { try await further.value }
+        #expect(problem?.code == .rateLimited)
+        // The other caller has as many of its own.
+        try await append(100..<100 + Self.largest, of: other)
         // They apply again once something could be pulled.
-        windows.passed(reference(0))
+        pass(0)
         _ = await enterLater(abuser)
+    }
+
+    /// A large result is applied piece by piece.
+    @Test func aStreamThatAppliesPiecesIsNotStalled() async throws {
+        try await append(0..<Self.first, of: abuser)
+        let waiting = await enterLater(abuser)
+        for _ in 0..<2 {
+            clock.advance(by: .milliseconds(2400))
+            windows.passed(StreamReport(partition: 0))
+        }
+        clock.advance(by: .milliseconds(200))
+        let problem = await #expect(throws: Problem.self) { try await waiting.value }
+        #expect(problem?.code == .rateLimited)
+    }
+
+    @Test func anUploadTakesAsLongAsAllItsPieces() async throws {
+        try await append(0..<Self.first, of: abuser)
+        let first = await enterLater(abuser)
+        clock.advance(by: Self.target)
+        windows.passed(StreamReport(partition: 0))
+        clock.advance(by: .milliseconds(1))
+        pass(1)
+        // The window is 2, and both are taken.
+        _ = await enterLater(abuser, waiting: 2)
+        pass(2)
+        #expect(try await first.value)
     }
 
     @Test func theTimeOfOthersUploadsCountsForThem() async throws {
         try await append(0..<1, of: abuser)
         try await append(1..<1 + Self.first, of: other)
         clock.advance(by: .seconds(1))
-        windows.passed(reference(0))
+        pass(0)
         clock.advance(by: .milliseconds(1))
-        windows.passed(reference(1))
+        pass(1)
         // One was done, and the window is one larger.
         try await append(10..<12, of: other)
         _ = await enterLater(other)
@@ -145,7 +183,7 @@ import Testing
         // 500 of 1000 bytes wait, all of them its own.
         await #expect(throws: Problem.self) { try await windows.enter(abuser, bytes: 100) }
         let waiting = await enterLater(other, waiting: 6)
-        windows.passed(reference(20))
+        pass(20)
         #expect(try await waiting.value)
     }
 
@@ -155,7 +193,7 @@ import Testing
         let second = await enterLater(abuser, waiting: 2)
         first.cancel()
         await #expect(throws: Problem.self) { try await first.value }
-        windows.passed(reference(0))
+        pass(0)
         #expect(try await second.value)
     }
 }

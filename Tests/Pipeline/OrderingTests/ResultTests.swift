@@ -80,7 +80,11 @@ struct ResultTests {
             let newer = maker.part([.edit("x", ["1"])], batch: 17)
             var repeated = maker.part([.edit("r0", ["0"])], batch: 1)
             repeated.contentHash = parts[0].contentHash
-            let kept = maker.part([.edit("r1", ["1"])], batch: 2)
+            repeated.summary = BatchSummary(
+                changeCount: 2, otherOwners: [SyncID(unchecked: "def")],
+                refusals: [Refusal(index: 1, code: .notGranted, message: "")])
+            var kept = maker.part([.edit("r1", ["1"])], batch: 2)
+            kept.summary = repeated.summary
             try await log.append([newer, repeated, kept])
             parts += [newer, repeated, kept]
             let second = Stage(
@@ -94,6 +98,10 @@ struct ResultTests {
             let headers = try byHand.pieces.map { try OrderedPieceHeader(decoding: $0) }
             #expect(headers.last { $0.changesOffset == 17 }?.verdict == .refused(.outcomeExpired))
             #expect(headers.last { $0.changesOffset == 18 }?.verdict == .repeated)
+            // The other owners' parts are ordered by themselves.
+            let pieces = try byHand.pieces.map { try OrderedPiece(decoding: $0) }
+            let summary = BatchSummary(changeCount: 2, otherOwners: [SyncID(unchecked: "def")])
+            #expect(pieces.suffix(2).map(\.summary) == [summary, summary])
         }
     }
 }

@@ -25,6 +25,20 @@ enum InvalidRecords {
         let partition = Partitioning(count: partitions).partition(of: SyncID(unchecked: owner))
         return NewRecord(to: TopicPartition(.changes, partition), key: Array(owner.utf8), value: [0xFF, 0xFF, 0xFF])
     }
+
+    /// Appends to the log of a stopped process.
+    static func append(_ records: [NewRecord], to data: String) async throws {
+        var configuration = SQLiteChangeLogConfiguration()
+        configuration.path = data + "/log.db"
+        let log = try await SQLiteChangeLog(configuration)
+        let result = await Result.capturing {
+            let producer = try await log.producer()
+            try await producer.append(records)
+            await producer.close()
+        }
+        try await log.close()
+        try result.get()
+    }
 }
 
 /// `weir skip` on a data folder.
@@ -49,25 +63,10 @@ enum InvalidRecords {
         return device
     }
 
-    /// Appends to the log of a stopped process.
-    private func append(_ records: [NewRecord]) async throws {
-        var configuration = SQLiteChangeLogConfiguration()
-        configuration.path = data + "/log.db"
-        let log = try await SQLiteChangeLog(configuration)
-        let result = await Result.capturing {
-            let producer = try await log.producer()
-            try await producer.append(records)
-            await producer.close()
-        }
-        try await log.close()
-        try result.get()
-    }
-
     @Test func aFolderGoesOnBehindRecordsThatAreLeftOutAndVerifiesAsEqual() async throws {
         var device = try await fill()
-        try await append([
-            InvalidRecords.upload(of: "abc", partitions: 2), InvalidRecords.part(of: "abc", partitions: 2),
-        ])
+        try await InvalidRecords.append(
+            [InvalidRecords.upload(of: "abc", partitions: 2), InvalidRecords.part(of: "abc", partitions: 2)], to: data)
         let upload = try await skip("uploads", partition, "3", "--why", "edge 7 was reverted")
         #expect(upload.code == 0, "\(upload.errors)")
         #expect(upload.output.contains("uploads[\(partition)] offset 3: schema version"), "\(upload.output)")

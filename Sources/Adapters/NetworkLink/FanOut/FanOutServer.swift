@@ -89,8 +89,8 @@ package final class FanOutServer: Sendable {
         }
     }
 
-    /// Notifies the gateways that want to know: everything in the upload's partition up to it can be pulled.
-    package func passed(_ upload: UploadReference) { inbox.passed(upload) }
+    /// Notifies the gateways that want to know what a stream has applied.
+    package func passed(_ report: StreamReport) { inbox.passed(report) }
 
     private func serve() -> LinkProblem? {
         let configuration = dependencies.configuration

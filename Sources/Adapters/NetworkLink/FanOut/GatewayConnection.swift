@@ -13,9 +13,9 @@ final class GatewayConnection {
     var subscriptions: [SyncID: any FanOutSubscription] = [:]
     /// Subscribed owners whose head was not sent yet, because their stream was not ready.
     var missingHeads: Set<SyncID> = []
-    /// Notifications that wait until the gateway has read what was sent: the newest value of each owner and partition.
+    /// Notifications that wait until the gateway has read what was sent: the newest value of each owner and stream.
     var moves: [SyncID: TimeStamp] = [:]
-    var passed: [Int: Int64] = [:]
+    var passed: [Int: StreamReport] = [:]
     /// Heartbeats since the last message.
     var silentHeartbeats = 0
     /// Heartbeats for which the gateway has read nothing of what was sent.

@@ -1,3 +1,4 @@
+import FanOutLink
 import SyncModel
 import Synchronization
 import ZeroMQ
@@ -11,8 +12,8 @@ final class ServerInbox: Sendable {
         var finished: [(gateway: Int, request: Int64?, response: [UInt8])] = []
         /// The newest head of each subscribed owner.
         var moves: [Int: [SyncID: TimeStamp]] = [:]
-        /// The newest offset of each uploads partition.
-        var passed: [Int: Int64] = [:]
+        /// What each stream has applied.
+        var passed: [Int: StreamReport] = [:]
         var description: LinkDescription?
         var heartbeats = 0
         var isStopping = false
@@ -35,9 +36,7 @@ final class ServerInbox: Sendable {
         }
     }
 
-    func passed(_ upload: UploadReference) {
-        add { $0.passed[upload.partition] = max($0.passed[upload.partition] ?? 0, upload.offset) }
-    }
+    func passed(_ report: StreamReport) { add { $0.passed.merge(report) } }
 
     func describe(_ description: LinkDescription) { add { $0.description = description } }
 
@@ -55,5 +54,12 @@ final class ServerInbox: Sendable {
     private func add(_ change: (inout Contents) -> Void) {
         contents.withLock { change(&$0) }
         wakeup.wake()
+    }
+}
+
+extension [Int: StreamReport] {
+    /// Adds a report to what is known of its stream.
+    mutating func merge(_ report: StreamReport) {
+        self[report.partition, default: StreamReport(partition: report.partition)].merge(report)
     }
 }

@@ -25,8 +25,8 @@ final class ServerLoop {
     private var lastNumber = 0
     /// Requests in flight, including those of gateways that have disconnected.
     var inFlight = 0
-    /// The newest offsets of uploads that can be pulled, for gateways that connect later.
-    private var passed: [Int: Int64] = [:]
+    /// What each stream has applied, for gateways that connect later.
+    private var passed: [Int: StreamReport] = [:]
     private var rejections = RejectionLog()
 
     init(
@@ -81,9 +81,9 @@ final class ServerLoop {
                 gateway.moves[owner] = max(head, gateway.moves[owner] ?? .zero)
             }
         }
-        for (partition, offset) in contents.passed {
-            passed[partition] = max(offset, passed[partition] ?? 0)
-            for gateway in gateways.values where gateway.wantsPassed { gateway.passed[partition] = passed[partition] }
+        for report in contents.passed.values {
+            passed.merge(report)
+            for gateway in gateways.values where gateway.wantsPassed { gateway.passed.merge(report) }
         }
         for (number, request, response) in contents.finished {
             inFlight -= 1
@@ -128,10 +128,12 @@ final class ServerLoop {
             let message = FanOutMessage.moves(Dictionary(uniqueKeysWithValues: some.map { ($0.key, $0.value) }))
             try send(message.encode(), to: gateway)
         }
-        guard !gateway.passed.isEmpty else { return }
-        let uploads = gateway.passed.map { UploadReference(partition: $0.key, offset: $0.value) }
-        gateway.passed = [:]
-        try send(FanOutMessage.passed(uploads).encode(), to: gateway)
+        while !gateway.passed.isEmpty {
+            // At 40 kilobytes a stream, where each of 1024 partitions has parts in each other.
+            let some = gateway.passed.prefix(16)
+            for (partition, _) in some { gateway.passed[partition] = nil }
+            try send(FanOutMessage.passed(some.map(\.value)).encode(), to: gateway)
+        }
     }
 
     /// Sends a message; disconnects the gateway if it does not read.

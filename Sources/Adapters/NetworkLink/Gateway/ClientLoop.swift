@@ -205,10 +205,10 @@ final class ClientLoop {
         case .response(let number, let response): connections.complete(number, response)
         case .moves(let moves):
             for (subscriber, owner, head) in connections.subscribers(to: moves) { subscriber.call(owner, head) }
-        case .passed(let uploads):
-            for upload in uploads where upload.partition < connections.partitioning.count {
-                connections.passed(upload, of: index)
-                dependencies.passed?(upload)
+        case .passed(let reports):
+            for report in reports where report.partition < connections.partitioning.count {
+                if let upload = report.passed { connections.passed(upload, of: index) }
+                dependencies.passed?(report)
             }
         case .goodbye(let reason): disconnect(index, connection, "it closed the connection: \(reason)")
         case .pong, .unknown: break

@@ -20,7 +20,7 @@ package final class RemoteFanOut: Sendable {
         let logger: Logger
         let metrics: LinkMetrics
         let clock: LinkClock
-        let passed: (@Sendable (UploadReference) -> Void)?
+        let passed: (@Sendable (StreamReport) -> Void)?
         let unserved: (@Sendable (Set<Int>) -> Void)?
     }
 
@@ -33,14 +33,13 @@ package final class RemoteFanOut: Sendable {
     /// - Parameters:
     ///   - epoch: a fan-out with a different epoch is rejected.
     ///   - partitions: the number of partitions of the epoch.
-    ///   - passed: called when everything in an upload's partition up to it can be pulled. It runs on the link's thread and must
-    ///     return quickly.
+    ///   - passed: called with what each stream has applied. It runs on the link's thread and must return quickly.
     ///   - unserved: called with the partitions that no fan-out serves whenever they change, on the same thread.
     /// - Throws: ``LinkProblem`` for an address that is not loopback, without a key.
     package init(
         _ configuration: RemoteFanOutConfiguration, link: LinkConfiguration, epoch: String, partitions: Int,
         logger: Logger, metrics: LinkMetrics = LinkMetrics(), clock: any Clock<Duration> = ContinuousClock(),
-        passed: (@Sendable (UploadReference) -> Void)? = nil,
+        passed: (@Sendable (StreamReport) -> Void)? = nil,
         unserved: (@Sendable (Set<Int>) -> Void)? = nil
     ) throws(LinkProblem) {
         configuration.requirePositiveBounds()

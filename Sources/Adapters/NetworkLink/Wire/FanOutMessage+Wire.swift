@@ -16,7 +16,9 @@ extension FanOutMessage: WireEncodable, WireDecodable {
                 self = .moves(Dictionary(moves) { _, last in last })
             case 5:
                 self = .passed(
-                    try reader.list(field) { (inner, field) throws(WireError) in try inner.upload(field) })
+                    try reader.list(field) { (inner, field) throws(WireError) in
+                        try inner.message(field, StreamReport.init(link:))
+                    })
             case 6:
                 try reader.skip(field)
                 self = .pong
@@ -79,14 +81,9 @@ extension FanOutMessage: WireEncodable, WireDecodable {
                     }
                 }
             }
-        case .passed(let uploads):
+        case .passed(let reports):
             writer.message(5) { writer in
-                for upload in uploads {
-                    writer.message(1) {
-                        $0.number(1, upload.partition)
-                        $0.number(2, upload.offset)
-                    }
-                }
+                for report in reports { writer.message(1) { report.writeLink(to: &$0) } }
             }
         case .pong: writer.message(6) { _ in }
         case .goodbye(let reason): writer.message(7) { $0.text(1, reason) }
@@ -146,6 +143,45 @@ extension LinkDescription {
     }
 }
 
+/// `weir.v1.LinkStream` (link.proto).
+extension StreamReport {
+    fileprivate init(link reader: inout WireReader) throws(WireError) {
+        var partition = 0
+        var uploads: [Int: UploadProgress] = [:]
+        var partsElsewhere: [Int: Int64] = [:]
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: partition = try reader.count(field)
+            case 2:
+                let part = try reader.part(field)
+                uploads[part.partition] = part.progress
+            case 3:
+                let part = try reader.part(field)
+                partsElsewhere[part.partition] = part.progress.offset
+            default: try reader.skip(field)
+            }
+        }
+        self.init(partition: partition, uploads: uploads, partsElsewhere: partsElsewhere)
+    }
+
+    fileprivate func writeLink(to writer: inout WireWriter) {
+        writer.number(1, partition)
+        for (partition, progress) in uploads.sorted(by: { $0.key < $1.key }) {
+            writer.message(2) {
+                $0.number(1, partition)
+                $0.number(2, progress.offset)
+                $0.number(3, progress.part)
+            }
+        }
+        for (partition, offset) in partsElsewhere.sorted(by: { $0.key < $1.key }) {
+            writer.message(3) {
+                $0.number(1, partition)
+                $0.number(2, offset)
+            }
+        }
+    }
+}
+
 extension WireReader {
     /// `LinkMove`.
     fileprivate mutating func move(_ field: Field) throws(WireError) -> (SyncID, TimeStamp) {
@@ -164,19 +200,20 @@ extension WireReader {
         }
     }
 
-    /// `LinkUpload`.
-    fileprivate mutating func upload(_ field: Field) throws(WireError) -> UploadReference {
+    /// `LinkPart`.
+    fileprivate mutating func part(_ field: Field) throws(WireError) -> (partition: Int, progress: UploadProgress) {
         try message(field) { (inner) throws(WireError) in
-            var partition = 0
+            var (partition, part) = (0, 0)
             var offset: Int64 = 0
             while let field = try inner.next() {
                 switch field.number {
                 case 1: partition = try inner.count(field)
                 case 2: offset = try inner.number(field)
+                case 3: part = try inner.count(field)
                 default: try inner.skip(field)
                 }
             }
-            return UploadReference(partition: partition, offset: offset)
+            return (partition, UploadProgress(offset: offset, part: part))
         }
     }
 }

@@ -36,8 +36,8 @@ package enum FanOutMessage: Sendable, Hashable {
     case response(number: Int64, LinkResponse)
     /// New heads of subscribed owners.
     case moves([SyncID: TimeStamp])
-    /// Everything up to these uploads can be pulled.
-    case passed([UploadReference])
+    /// What streams have applied since the last message, and at first all of it.
+    case passed([StreamReport])
     /// The response to a ping.
     case pong
     /// The fan-out does not know the connection, or has closed it, for this reason.

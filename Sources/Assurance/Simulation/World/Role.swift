@@ -1,6 +1,7 @@
 import Configuration
 import DeviceModel
 import FanOut
+import FanOutLink
 import Gateway
 import Ingest
 import Observability
@@ -163,7 +164,7 @@ private struct StreamEventRecorder: FanOutObserver {
     let world: World
     let process: SimulatedProcess
 
-    func passed(_ upload: UploadReference) { if process.isAlive { world.passed(upload) } }
+    func passed(_ report: StreamReport) { if process.isAlive { world.passed(report) } }
 
     func record(_ event: FanOutEvent, partition: Int) {
         switch event {

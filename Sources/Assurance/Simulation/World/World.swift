@@ -1,6 +1,7 @@
 import ChangeLog
 import DeviceModel
 import FanOut
+import FanOutLink
 import Gateway
 import MemoryChangeLog
 import MemoryRecordStore
@@ -137,8 +138,8 @@ final class World: @unchecked Sendable {
     }
 
     /// Reports to every gateway what can be pulled.
-    func passed(_ upload: UploadReference) {
-        for (_, gateway) in roles.compactMap(\.gateway) { gateway.backlog?.passed(upload) }
+    func passed(_ report: StreamReport) {
+        for (_, gateway) in roles.compactMap(\.gateway) { gateway.backlog?.passed(report) }
     }
 
     func anyGateway() -> (SimulatedProcess, SimulatedGateway)? {

@@ -44,7 +44,8 @@ package struct OrderedPiece: Sendable, Hashable {
     package var results: [ChangeResult]
     /// Part 0 only.
     ///
-    /// Size and owners of the batch are repeated in every piece; refusals are distributed over the pieces.
+    /// Size and owners of the batch are repeated in every piece; refusals are distributed over the pieces, and left out where the
+    /// part was not ordered.
     package var summary: BatchSummary?
 
     package init(

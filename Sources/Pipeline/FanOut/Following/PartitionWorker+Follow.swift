@@ -82,7 +82,7 @@ extension PartitionWorker {
                 .applied(
                     records: applied.pieces.count, rows: applied.rowCount, nextOffset: applied.position.nextOffset,
                     logTime: newest.time))
-            reportPassed(applied.position)
+            reportPassed(applied.pieces, applied.position)
         }
         // Also after records that repeat earlier results.
         if !wasReady, partition.isReady { reportReady() }

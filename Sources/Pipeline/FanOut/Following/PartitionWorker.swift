@@ -1,5 +1,6 @@
 import AsyncPrimitives
 import ChangeLog
+import FanOutLink
 import PartitionSupervision
 import RecordStore
 import SyncModel
@@ -69,12 +70,21 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         observer.record(event, partition: partition.number)
     }
 
-    /// Reports up to which record of `uploads` results can be pulled.
+    /// Reports the parts that the pieces complete, and where else uploads of this partition have parts.
     ///
     /// An owner's records are in the partition of the same number of every topic.
-    func reportPassed(_ position: StreamPosition) {
-        guard let progress = position.uploads[partition.number] else { return }
-        observer.passed(UploadReference(partition: partition.number, offset: progress.offset))
+    func reportPassed(_ pieces: [OrderedPiece], _ position: StreamPosition) {
+        let partitioning = Partitioning(count: context.history.partitions)
+        var report = StreamReport(partition: partition.number)
+        for piece in pieces where piece.isLast {
+            report.uploads[piece.upload.partition] = position.uploads[piece.upload.partition]
+            guard piece.uploadPart == 0 else { continue }
+            for owner in piece.summary?.otherOwners ?? [] {
+                let other = partitioning.partition(of: owner)
+                if other != partition.number { report.partsElsewhere[other] = piece.upload.offset }
+            }
+        }
+        observer.passed(report)
     }
 
     /// Serves until something interrupts.
@@ -153,7 +163,8 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
                     let end = await endOfOrdered() ?? opened.position.nextOffset
                     partition.markOpened(opened.owners, position: opened.position, servedFrom: end)
                     if partition.isReady { reportReady() }
-                    return reportPassed(opened.position)
+                    return observer.passed(
+                        StreamReport(partition: partition.number, uploads: opened.position.uploads))
                 } catch let failure as StreamFailure where failure.needsRebuild {
                     mustRebuild = true
                     // Rebuilt again after the supervisor's pause.

@@ -4,7 +4,7 @@ import JSON
 import SyncModel
 import Synchronization
 
-/// The parsed body of a request, except for the contents of its changes, which stay JSON bytes.
+/// The parsed body of a request, except for the contents of its changes but their owners, which stay JSON bytes.
 struct Envelope: Sendable {
     /// The groups of fields that a route reads; it ignores all others, like unknown fields.
     struct Fields: OptionSet {
@@ -36,6 +36,8 @@ struct Envelope: Sendable {
     var isAtomic = false
     var changes: ChangesJSON?
     var changeCount = 0
+    /// The owners that changes name, whether or not the caller may write their rows.
+    var owners: Set<SyncID> = []
     var knowledge = KnowledgeVector()
     var limit = Envelope.defaultLimit
     var isCompact = false
@@ -107,10 +109,21 @@ extension Envelope {
             guard member.value.kind == .array else { throw Self.invalid("changes must be an array", member.value) }
             changeCount = member.value.count
             changes = ChangesJSON(Array(copying: member.value.sourceBytes))
+            readOwners(member.value)
         } else {
             return false
         }
         return true
+    }
+
+    /// Reads whom the changes are for; what is wrong with them is for ingest to refuse.
+    private mutating func readOwners(_ changes: borrowing JSONValue) {
+        guard var elements = changes.elements else { return }
+        while let element = elements.next() {
+            guard let text = element.member(named: "syncId")?.string, let owner = SyncID(utf8: Array(copying: text))
+            else { continue }
+            owners.insert(owner)
+        }
     }
 
     private mutating func readPull(_ member: borrowing JSONMember) throws(Problem) -> Bool {

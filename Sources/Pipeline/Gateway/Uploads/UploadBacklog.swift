@@ -1,3 +1,4 @@
+import FanOutLink
 import SyncModel
 import Synchronization
 
@@ -8,7 +9,8 @@ import Synchronization
 ///
 /// Between processes, records that ingest refused as a whole are not reported, and such a record seems to wait until a
 /// later one has passed. Therefore a partition with too much lag still accepts one upload a second, a probe: once it
-/// has passed, all uploads before it have, and a real backlog grows by no more than the probes.
+/// has passed, all uploads before it have, and a real backlog grows by no more than the probes. Uploads of other partitions' callers, with
+/// changes for an owner of this one, have probes of their own: they do not show what has passed, and must leave this one's to those that do.
 package final class UploadBacklog: Sendable {
     /// Uploads appended within a short time of each other, tracked together.
     private struct Group {
@@ -23,6 +25,7 @@ package final class UploadBacklog: Sendable {
         var waiting: [Group] = []
         /// When the next probe is accepted; `nil` while the lag is within the limit.
         var nextProbe: Duration?
+        var nextProbeOfOthers: Duration?
         /// Offsets above `passed` of records that ingest refused, which will have no result.
         var refused: Set<Int64> = []
 
@@ -61,9 +64,10 @@ package final class UploadBacklog: Sendable {
     /// Reports the progress to a gateway's windows, too.
     func report(to windows: UploadWindows) { self.windows.withLock { $0 = windows } }
 
-    /// All uploads of the partition up to this one can be pulled.
-    package func passed(_ upload: UploadReference) {
-        windows.withLock { $0 }?.passed(upload)
+    /// A stream has applied something.
+    package func passed(_ report: StreamReport) {
+        windows.withLock { $0 }?.passed(report)
+        guard let upload = report.passed else { return }
         update(upload.partition) { partition in
             guard upload.offset > partition.passed else { return }
             partition.passed = upload.offset
@@ -98,17 +102,20 @@ package final class UploadBacklog: Sendable {
     }
 
     /// How long the oldest upload of a partition has waited, and whether one more is accepted now.
-    func check(_ partition: Int, at now: Duration) -> (lag: Duration, accepts: Bool) {
+    ///
+    /// - Parameter own: whether its caller is of the partition, else one of the owners that it names.
+    func check(_ partition: Int, own isOwn: Bool, at now: Duration) -> (lag: Duration, accepts: Bool) {
         update(partition) { partition in
             let lag = partition.lag(at: now)
             guard lag > maximumLag else {
-                partition.nextProbe = nil
+                (partition.nextProbe, partition.nextProbeOfOthers) = (nil, nil)
                 return (lag, true)
             }
-            guard let probe = partition.nextProbe, now < probe else {
+            let next = isOwn ? \Partition.nextProbe : \Partition.nextProbeOfOthers
+            guard let probe = partition[keyPath: next], now < probe else {
                 // The first upload after the limit was exceeded is refused: the waiting ones may pass within a second.
-                defer { partition.nextProbe = now + Self.probeInterval }
-                return (lag, partition.nextProbe != nil)
+                defer { partition[keyPath: next] = now + Self.probeInterval }
+                return (lag, partition[keyPath: next] != nil)
             }
             return (lag, false)
         }

@@ -143,7 +143,8 @@ extension GatewayHandler {
         }
         // An unknown version belongs to another server; its changes are checked against the newest one.
         let schema = try envelope.schemaVersion.flatMap { schemas()[$0] } ?? newestSchema()
-        try checkBacklog(of: caller)
+        let others = partitions(namedBy: envelope, of: caller)
+        try checkBacklog(of: caller, naming: others)
         let byteCount = envelope.changes?.byteCount ?? 0
         if try await windows?.enter(caller.syncID, bytes: byteCount) == true { metrics.delayedUploads.add() }
         let upload: UploadReference
@@ -153,7 +154,7 @@ extension GatewayHandler {
             windows?.failed(caller.syncID)
             throw error
         }
-        windows?.appended(upload, of: caller.syncID)
+        windows?.appended(upload, of: caller.syncID, naming: others)
         backlog?.appended(upload, at: clock.now())
         if let number = envelope.batch { pending.insert(number, of: device, at: upload) }
         return .appended(upload)
@@ -195,15 +196,29 @@ extension GatewayHandler {
         }
     }
 
-    /// Refuses uploads of a partition whose lag is too long (I10), except for one probe a second.
-    private func checkBacklog(of caller: Caller) throws(Problem) {
+    /// The partitions, besides the caller's, of those owners whose rows a batch may write.
+    private func partitions(namedBy envelope: Envelope, of caller: Caller) -> Set<Int> {
+        var partitions: Set<Int> = []
+        if envelope.owners.isEmpty { return partitions }
+        for grant in caller.grants where grant.access == .write && envelope.owners.contains(grant.owner) {
+            partitions.insert(uploads.partition(of: grant.owner))
+        }
+        partitions.remove(uploads.partition(of: caller.syncID))
+        return partitions
+    }
+
+    /// Refuses uploads to partitions whose lag is too long (I10), except for one probe a second.
+    private func checkBacklog(of caller: Caller, naming others: Set<Int>) throws(Problem) {
         guard let backlog else { return }
-        let partition = uploads.partition(of: caller.syncID)
-        let (lag, accepts) = backlog.check(partition, at: clock.now())
-        uploads.recordLag(lag, of: partition, isTooLong: lag > backlog.maximumLag)
-        if accepts { return }
-        throw Problem(
-            .overloaded, "uploads wait \(lag.components.seconds) seconds until they can be pulled", retryAfter: 5)
+        let own = uploads.partition(of: caller.syncID)
+        // The caller's last: its probe is taken only by an upload that will be appended.
+        for partition in others.sorted() + [own] {
+            let (lag, accepts) = backlog.check(partition, own: partition == own, at: clock.now())
+            uploads.recordLag(lag, of: partition, isTooLong: lag > backlog.maximumLag)
+            if accepts { continue }
+            throw Problem(
+                .overloaded, "uploads wait \(lag.components.seconds) seconds until they can be pulled", retryAfter: 5)
+        }
     }
 
     /// - Throws: `outcome_pending` for every error of the fan-out, so that the client learns that the upload is

@@ -42,7 +42,7 @@ struct ConnectedGateway {
     let log = LogLines()
     let registry = MetricRegistry()
     let unserved = Recorder<Set<Int>>()
-    let passed = Recorder<UploadReference>()
+    let passed = Recorder<StreamReport>()
 
     init(
         to addresses: [NetworkAddress], epoch: String = Sample.epoch, partitions: Int = Sample.partitions,

@@ -91,6 +91,12 @@ enum LinkSamples {
         .response(number: 0, .heads([.zero, TimeStamp(8), .maximum])), .response(number: 0, .heads([])),
         .response(number: 1, .failure(.pending)), .response(number: 1, .failure(.notReady("it is rebuilt"))),
         .response(number: 1, .failure(.closed)), .moves([owner: TimeStamp(3)]), .moves([:]),
-        .passed([UploadReference(partition: 1, offset: 2)]), .pong, .goodbye("the fan-out stops"), .unknown,
+        .passed([
+            StreamReport(partition: 0),
+            StreamReport(
+                partition: 1,
+                uploads: [1: UploadProgress(offset: 2, part: 0), 3: UploadProgress(offset: 0, part: 7)],
+                partsElsewhere: [0: 2, 3: 0]),
+        ]), .passed([]), .pong, .goodbye("the fan-out stops"), .unknown,
     ]
 }

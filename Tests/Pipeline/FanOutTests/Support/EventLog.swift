@@ -1,15 +1,15 @@
 import FanOut
+import FanOutLink
 import Synchronization
 
 /// Keeps a fan-out's events and lets a test wait for them.
 final class EventLog: FanOutObserver {
-    fileprivate typealias Watcher = (
-        isMet: @Sendable ([FanOutEvent], [Int: Int64]) -> Bool, continuation: CheckedContinuation<Void, Never>
-    )
+    fileprivate typealias Watcher = (isMet: @Sendable (State) -> Bool, continuation: CheckedContinuation<Void, Never>)
 
     fileprivate struct State {
         var events: [FanOutEvent] = []
         var nextOffsets: [Int: Int64] = [:]
+        var reports: [StreamReport] = []
         var watchers: [Watcher] = []
     }
 
@@ -24,6 +24,22 @@ final class EventLog: FanOutObserver {
         for watcher in ready { watcher.continuation.resume() }
     }
 
+    func passed(_ report: StreamReport) {
+        let ready = state.withLock { state in
+            state.reports.append(report)
+            return state.takeReady()
+        }
+        for watcher in ready { watcher.continuation.resume() }
+    }
+
+    /// What streams have applied, report by report.
+    var reports: [StreamReport] { state.withLock { $0.reports } }
+
+    /// Waits until the reports meet a condition.
+    func reported(_ isMet: @escaping @Sendable ([StreamReport]) -> Bool) async {
+        await waitForState { isMet($0.reports) }
+    }
+
     var events: [FanOutEvent] { state.withLock { $0.events } }
 
     /// Whether a file was rebuilt.
@@ -34,10 +50,10 @@ final class EventLog: FanOutObserver {
 
     /// Waits until the events meet a condition.
     func wait(until isMet: @escaping @Sendable ([FanOutEvent]) -> Bool) async {
-        await wait { events, _ in isMet(events) }
+        await waitForState { isMet($0.events) }
     }
 
-    private func wait(isMet: @escaping @Sendable ([FanOutEvent], [Int: Int64]) -> Bool) async {
+    private func waitForState(_ isMet: @escaping @Sendable (State) -> Bool) async {
         await withCheckedContinuation { continuation in
             let ready = state.withLock { state in
                 state.watchers.append((isMet, continuation))
@@ -59,8 +75,8 @@ final class EventLog: FanOutObserver {
     ///
     /// - Throws: when the fan-out has retried too often.
     func applied(upTo offset: Int64, of partition: Int = 0) async throws {
-        await wait { events, offsets in
-            offsets[partition] ?? -1 >= offset || events.count(where: \.isRetry) > Self.patience
+        await waitForState { state in
+            state.nextOffsets[partition] ?? -1 >= offset || state.events.count(where: \.isRetry) > Self.patience
         }
         if let stuck = events.filter(\.isRetry).dropFirst(Self.patience).first { throw Stuck(event: stuck) }
     }
@@ -76,8 +92,8 @@ final class EventLog: FanOutObserver {
 extension EventLog.State {
     /// Removes and returns those whose conditions are met.
     fileprivate mutating func takeReady() -> [EventLog.Watcher] {
-        let ready = watchers.filter { $0.isMet(events, nextOffsets) }
-        watchers.removeAll { $0.isMet(events, nextOffsets) }
+        let ready = watchers.filter { $0.isMet(self) }
+        watchers = watchers.filter { !$0.isMet(self) }
         return ready
     }
 }

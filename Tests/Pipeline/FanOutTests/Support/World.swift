@@ -64,7 +64,8 @@ final class World {
     @discardableResult
     func upload(
         _ changes: [Change], owner: SyncID = "abc", device: Device = .first, batch: Int64? = nil, atomic: Bool = false,
-        content: UInt8 = 1, otherHistory: Bool = false, refusals: [Refusal] = [], publishing: Range<Int>? = nil
+        content: UInt8 = 1, otherHistory: Bool = false, refusals: [Refusal] = [], others: [SyncID] = [],
+        publishing: Range<Int>? = nil
     ) throws -> PartReference {
         let partition = partition(of: owner)
         let uploadPartition = self.partition(of: device.caller)
@@ -76,7 +77,8 @@ final class World {
             owner: owner, device: device, batch: batch, contentHash: Array(repeating: content, count: 32),
             isAtomic: atomic,
             hasOtherEpoch: otherHistory, changes: changes,
-            summary: BatchSummary(changeCount: changes.count + refusals.count, refusals: refusals))
+            summary: BatchSummary(
+                changeCount: changes.count + refusals.count, otherOwners: others, refusals: refusals))
         let reference = PartReference(upload: upload, part: 0, key: part.deviceKey, batch: batch)
         try order(part, in: partition, publishing: publishing)
         return reference
@@ -107,6 +109,7 @@ final class World {
             epoch: epoch, changesOffset: state.nextOffset, schema: reached.version.hash, upload: part.upload,
             uploadPart: part.part, logTime: part.logTime, timeStamp: step.state.timeStamp, owner: part.owner,
             device: part.device, batch: part.batch, verdict: .repeated, contentHash: part.contentHash)
+        piece.summary = part.summary.map { BatchSummary(changeCount: $0.changeCount, otherOwners: $0.otherOwners) }
         switch decision {
         case .ordered(let results, let summary):
             piece.verdict = .ordered

@@ -1,5 +1,6 @@
 import Foundation
 import SQLite
+import SyncModel
 import Synchronization
 import Testing
 import ThreadExecutor
@@ -42,6 +43,38 @@ import ThreadExecutor
         repeat { try await uploader.uploadUntilAccepted() } while !isOpen.withLock { $0 }
         #expect(await reading.value)
         try await uploader.expectEverything()
+        #expect(await weir.stop() == 0)
+    }
+
+    /// The partition of another owner is paused by a record that cannot be read; the caller's own goes on.
+    @Test func uploadsForAnotherOwnerFillItsPartitionUpToTheCallersWindow() async throws {
+        let folder = try TestFolder()
+        let partitions = ["abc", "def", "stu"].map { Partitioning(count: 2).partition(of: SyncID(unchecked: $0)) }
+        #expect(partitions[0] != partitions[1] && partitions[0] == partitions[2])
+        let first = try await TestServer.start(in: folder)
+        #expect(await first.stop() == 0)
+        try await InvalidRecords.append([InvalidRecords.part(of: "def", partitions: 2)], to: folder.path + "/data")
+
+        let weir = try await TestServer.start(in: folder)
+        let client = DeviceClient(port: weir.port, syncID: "abc", links: "def:write")
+        let change = TestDevice.change("r", ["name": "Ada"]).with("syncId", "def")
+        func upload() async throws -> Int {
+            try await client.post("/v1/upload", ["knowledgeId": "k1", "changes": JSON([change.value])]).status
+        }
+        #expect(try await upload() == 202)
+        // Once the next has its outcome, the first waits for the other partition alone.
+        var own = TestDevice(weir, syncID: "abc", knowledgeID: "k2")
+        #expect(TestDevice.verdicts(try await own.sync([TestDevice.change("r", ["name": "Ada"])])) == ["applied"])
+        var count = 1
+        var status = 202
+        while count < 100, status == 202 {
+            status = try await upload()
+            if status == 202 { count += 1 }
+        }
+        #expect(count == 64 && status == 429, "\(count), \(status)")
+        // Others are served.
+        var other = TestDevice(weir, syncID: "stu", knowledgeID: "k1")
+        #expect(TestDevice.verdicts(try await other.sync([TestDevice.change("r", ["name": "Ada"])])) == ["applied"])
         #expect(await weir.stop() == 0)
     }
 }

@@ -1,0 +1,160 @@
+import FanOutLink
+import SyncModel
+
+/// Where the uploads of callers' windows wait (I10): each has a place in the stream that must have its results next.
+///
+/// That is first the stream of the caller's partition. Once an upload's own part can be pulled there, it is known where else it may have
+/// parts: then it waits for these streams, one after the other, so that an owner's partition has no more uploads of a caller than
+/// the caller's own.
+struct UploadPlaces {
+    struct Upload {
+        let caller: SyncID
+        let reference: UploadReference
+        let appended: Duration
+        /// The other partitions whose owners it names, but for those that it has waited for.
+        var others: [Int]
+    }
+
+    /// An upload that can be pulled.
+    struct Ended {
+        let caller: SyncID
+        /// How long it took, without the time that uploads of other callers before it took.
+        let duration: Duration
+    }
+
+    private struct Stream {
+        /// By partition of `uploads`, in the order of their offsets.
+        var uploads: [Int: [Upload]] = [:]
+        /// What the stream has applied.
+        var known: StreamReport
+        /// How many have a place, those included that are being appended.
+        var places = 0
+        /// When the stream applied something last, or the first place was taken.
+        var progress = Duration.zero
+        /// When a part could be pulled last, or the first place was taken.
+        var passed = Duration.zero
+        /// The caller of the last upload that passed, and since when only its uploads did.
+        var last: (caller: SyncID, since: Duration)?
+
+        /// Whether everything of an upload that the stream may have can be pulled.
+        func hasPassed(_ upload: UploadReference) -> Bool {
+            known.uploads[upload.partition].map { $0.offset >= upload.offset } ?? false
+        }
+    }
+
+    /// Uploads of a partition that are tracked; as long as it has more, the others count no longer once they are durable.
+    private static let maximumTracked = 16_384
+
+    /// How long a stream may apply nothing until it is stalled.
+    private let patience: Duration
+    private var streams: [Stream]
+    /// The places of each caller that has any, by stream.
+    private var callers: [SyncID: [Int: Int]] = [:]
+
+    init(partitions: Int, patience: Duration) {
+        self.patience = patience
+        streams = (0..<partitions).map { Stream(known: StreamReport(partition: $0)) }
+    }
+
+    /// The places of a caller.
+    func count(of caller: SyncID) -> Int { callers[caller]?.values.reduce(0, +) ?? 0 }
+
+    /// Whether a stream in which the caller has a place has applied nothing for a while.
+    func isStalled(_ caller: SyncID, at now: Duration) -> Bool {
+        callers[caller]?.keys.contains { now - streams[$0].progress >= patience } ?? false
+    }
+
+    mutating func take(in stream: Int, for caller: SyncID, at now: Duration) {
+        if streams[stream].places == 0 { (streams[stream].progress, streams[stream].passed) = (now, now) }
+        streams[stream].places += 1
+        callers[caller, default: [:]][stream, default: 0] += 1
+    }
+
+    mutating func leave(_ stream: Int, of caller: SyncID) {
+        streams[stream].places -= 1
+        guard var places = callers[caller], let count = places[stream] else { return }
+        places[stream] = count == 1 ? nil : count - 1
+        callers[caller] = places.isEmpty ? nil : places
+    }
+
+    /// An upload that has a place in its caller's partition is durable.
+    ///
+    /// - Returns: whether it still has a place.
+    mutating func appended(_ upload: Upload, at now: Duration) -> Bool {
+        let own = upload.reference.partition
+        // The fan-out can report the upload before the gateway does.
+        if streams[own].hasPassed(upload.reference) { return move(upload, from: own, at: now) }
+        guard streams[own].uploads[own, default: []].count < Self.maximumTracked else {
+            leave(own, of: upload.caller)
+            return false
+        }
+        insert(upload, in: own)
+        return true
+    }
+
+    /// Takes what a stream has applied.
+    ///
+    /// - Returns: the uploads that have no place any more.
+    mutating func report(_ report: StreamReport, at now: Duration) -> [Ended] {
+        let number = report.partition
+        streams[number].progress = now
+        let isNews = report.uploads.contains { source, progress in
+            streams[number].known.uploads[source].map { $0 < progress } ?? true
+        }
+        streams[number].known.merge(report)
+        guard isNews else { return [] }
+        var passed: [Upload] = []
+        for source in report.uploads.keys.sorted() {
+            let waiting = streams[number].uploads[source] ?? []
+            let count = waiting.prefix { streams[number].hasPassed($0.reference) }.count
+            guard count > 0 else { continue }
+            passed += waiting[..<count]
+            streams[number].uploads[source] = count == waiting.count ? nil : Array(waiting[count...])
+        }
+        // Uploads that passed together are not distinguished.
+        let (last, before) = (streams[number].last, streams[number].passed)
+        let since = passed.map { last?.caller == $0.caller ? last?.since ?? before : before }
+        streams[number].passed = now
+        if let newest = passed.last, let since = since.last { streams[number].last = (newest.caller, since) }
+        return zip(passed, since).compactMap { upload, since in
+            if move(upload, from: number, at: now) { return nil }
+            return Ended(caller: upload.caller, duration: now - max(upload.appended, since))
+        }
+    }
+
+    /// Ingest refused a record as a whole: there is nothing to pull.
+    ///
+    /// - Returns: the caller who had a place for it.
+    mutating func refused(_ upload: UploadReference) -> SyncID? {
+        let own = upload.partition
+        guard let index = streams[own].uploads[own]?.firstIndex(where: { $0.reference == upload }),
+            let caller = streams[own].uploads[own]?.remove(at: index).caller
+        else { return nil }
+        leave(own, of: caller)
+        return caller
+    }
+
+    /// Moves an upload that has passed a stream to the next one in which it may have a part that has not.
+    ///
+    /// - Returns: whether there is one; otherwise it has no place any more.
+    private mutating func move(_ upload: Upload, from stream: Int, at now: Duration) -> Bool {
+        var upload = upload
+        let own = upload.reference.partition
+        leave(stream, of: upload.caller)
+        while let next = upload.others.popLast() {
+            let newest = streams[own].known.partsElsewhere[next] ?? -1
+            guard upload.reference.offset <= newest, !streams[next].hasPassed(upload.reference) else { continue }
+            take(in: next, for: upload.caller, at: now)
+            insert(upload, in: next)
+            return true
+        }
+        return false
+    }
+
+    private mutating func insert(_ upload: Upload, in stream: Int) {
+        let source = upload.reference.partition
+        // They come nearly in the order of their offsets.
+        let before = streams[stream].uploads[source]?.lastIndex { $0.reference.offset < upload.reference.offset }
+        streams[stream].uploads[source, default: []].insert(upload, at: before.map { $0 + 1 } ?? 0)
+    }
+}
