@@ -72,9 +72,10 @@ import Testing
     @Test(arguments: [
         (script: "demo", product: "weir-demo", given: ["--seconds", "2", "--folder", "a folder"], added: []),
         ("demo", "weir-demo", [], []),
-        ("run", "weir", [], ["run", "--schema", "deploy/schema.yaml", "--data", "weir-data"]),
+        ("run", "weir", [], ["run", "--schema", "deploy/schema.yaml"]),
         ("run", "weir", ["--data=x", "--clock", "a b"], ["run", "--schema", "deploy/schema.yaml"]),
         ("run", "weir", ["--schema", "s", "--data", "d"], ["run"]),
+        ("run", "weir", ["--config=c"], ["run"]),
     ])
     func aScriptBuildsItsProgramAndRunsItWithItsFlags(
         script: String, product: String, given: [String], added: [String]
@@ -85,6 +86,13 @@ import Testing
         #expect(output == [product] + (added + given).map { "<\($0)>" }, "\(run.output)\(run.errors)")
         // Its exit code is the program's.
         #expect(run.code == 3, "\(run.errors)")
+    }
+
+    @Test(arguments: ["WEIR_SCHEMA=s", "WEIR_CONFIG=c", nil])
+    func aSchemaThatIsNamedElsewhereIsNotReplacedByTheOneOfTheScript(variable: String?) async throws {
+        if variable == nil { try folder.write("schema: s\n", to: "weir.yaml") }
+        let run = try await run("run", [], variable ?? "OTHER=x")
+        #expect(run.output.hasSuffix("weir\n<run>\n"), "\(run.output)\(run.errors)")
     }
 
     @Test(arguments: ["demo", "run"]) func aScriptInstallsTheLibrariesThatAreMissing(script: String) async throws {
