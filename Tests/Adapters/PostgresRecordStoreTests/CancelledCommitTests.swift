@@ -36,14 +36,10 @@ struct CancelledCommitTests {
         let place = try await PostgresStoreHarness.make()
         try await place.withProxiedStore { store, proxy in
             try await store.prepare(Samples.first)
-            func call(_ partition: Int) -> Task<Void, any Error> {
-                let step = Samples.step(1, [Samples.row("a", of: "owner \(partition)")], partition: partition)
-                return Task.immediate { try await store.commit([step]) }
-            }
             proxy.hold(.toServer, after: 0)
-            let first = call(0)
+            let first = commit(0, to: store)
             await proxy.waitUntilHeld()
-            let (second, third) = (call(1), call(2))
+            let (second, third) = (commit(1, to: store), commit(2, to: store))
             second.cancel()
             let error = await #expect(throws: RecordStoreError.self) { try await second.value }
             #expect(error?.isRetriable == true)
@@ -59,14 +55,10 @@ struct CancelledCommitTests {
         let place = try await PostgresStoreHarness.make()
         try await place.withProxiedStore { store, proxy in
             try await store.prepare(Samples.first)
-            func call(_ partition: Int) -> Task<Void, any Error> {
-                let step = Samples.step(1, [Samples.row("a", of: "owner \(partition)")], partition: partition)
-                return Task.immediate { try await store.commit([step]) }
-            }
             proxy.hold(.toServer, after: 0)
-            let first = call(0)
+            let first = commit(0, to: store)
             await proxy.waitUntilHeld()
-            let (second, third) = (call(1), call(2))
+            let (second, third) = (commit(1, to: store), commit(2, to: store))
             // The writer continues with the other two in a session that is silent, too.
             first.cancel()
             await #expect(throws: RecordStoreError.self) { try await first.value }
@@ -76,5 +68,11 @@ struct CancelledCommitTests {
             try await third.value
             #expect(try await store.position(of: 2) == Samples.position(1))
         }
+    }
+
+    /// Begins to write a row of a partition.
+    private func commit(_ partition: Int, to store: PostgresRecordStore) -> Task<Void, any Error> {
+        let step = Samples.step(1, [Samples.row("a", of: "owner \(partition)")], partition: partition)
+        return Task.immediate { try await store.commit([step]) }
     }
 }
