@@ -45,10 +45,33 @@ extension WeirError {
         return Self.codesOfLock.contains(code & 0xFF)
     }
 
+    /// Whether a constraint or a trigger of the app has refused a statement.
+    var isConstraint: Bool { has(SQLITE_CONSTRAINT) }
+
+    /// Whether a statement cannot be compiled, or an expression in it fails.
+    var isOfStatement: Bool { has(SQLITE_ERROR) }
+
+    /// Why a statement on a table of the app's fails for the values of a row: a constraint, a trigger, or an expression such as that of an
+    /// index on JSON; `nil` for other errors.
+    ///
+    /// Of a statement that was compiled before: compiling fails for all values.
+    var refusal: String? {
+        guard case .database(let code, let message, _) = self, Self.codesOfRefusals.contains(code & 0xFF) else {
+            return nil
+        }
+        return message
+    }
+
+    private func has(_ code: Int32) -> Bool {
+        guard case .database(let found, _, _) = self else { return false }
+        return found & 0xFF == code
+    }
+
     /// Tables have other columns than when the file was opened, or it was opened again meanwhile: the next call finds it as it is.
     static let staleFile = WeirError.database(
         code: SQLITE_SCHEMA, message: "the file was changed since it was opened: call again", sql: nil)
 
+    private static let codesOfRefusals = [SQLITE_CONSTRAINT, SQLITE_ERROR, SQLITE_TOOBIG, SQLITE_MISMATCH]
     private static let codesOfLock = [SQLITE_BUSY, SQLITE_LOCKED]
     private static let codesOfFile =
         codesOfLock + [

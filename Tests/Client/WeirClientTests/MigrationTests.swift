@@ -233,6 +233,28 @@ import WeirClient
         await weir.close()
     }
 
+    /// It is not JSON, of which the app has an index.
+    @Test func aValueOfTheServerForWhichAnExpressionFailsLeavesThatOfTheBackfill() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await synced(server)
+        server.write("item", "a", ["state": "[]"])
+        server.write("item", "b", ["state": "no JSON"])
+        let weir = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
+            try device.run(
+                """
+                ALTER TABLE item ADD COLUMN state TEXT; UPDATE item SET state = '{}';
+                CREATE INDEX states ON item (json_extract(state, '$.a'))
+                """)
+        }
+        server.state.withLock { $0.requestsLeft = 50 }
+        try await attach(weir, server)
+        try await weir.sync()
+        #expect(try device.rows("SELECT id || ' ' || state FROM item ORDER BY id") == ["a []", "b {}", "c {}"])
+        #expect(server.live.filter { $0.contains(#""state":"{}""#) }.count == 2)
+        #expect(try await weir.pendingRows() == 0)
+        await weir.close()
+    }
+
     @Test func aBackfillOfRowsThatWereReplacedBeforeIsSentWhereTheServerHasNoValue() async throws {
         let server = ContractServer(Self.tables)
         let device = try await synced(server)

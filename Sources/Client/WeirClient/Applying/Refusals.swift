@@ -77,9 +77,10 @@ extension Applying {
         if let reason = file.refusals.reason(step()) { throw RowWriter.Unwritable(reason: reason) }
         do {
             return try body()
-        } catch WeirError.database(let code, let message, _) where code & 0xFF == RowWriter.constraint {
-            if database.isInTransaction { throw RowWriter.Unwritable(reason: message) }
-            file.refusals.add(step(), message)
+        } catch let error as WeirError {
+            guard error.isConstraint, let reason = error.refusal else { throw error }
+            if database.isInTransaction { throw RowWriter.Unwritable(reason: reason) }
+            file.refusals.add(step(), reason)
             throw RolledBack()
         }
     }

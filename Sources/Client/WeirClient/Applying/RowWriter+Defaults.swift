@@ -31,8 +31,8 @@ extension RowWriter {
             guard let expression = column.definition.defaultValue else { continue }
             do {
                 defaults[column.number] = try database.value(column.definition.affinity.storing(expression))
-            } catch WeirError.database(let code, _, _) where code & 0xFF == Self.error {
-                // Weir's connection does not have a function of the app, for instance. A row without a value waits then.
+            } catch let error as WeirError where error.isOfStatement {
+                // A function of the app fails, for instance. A row without a value waits then.
             }
         }
         return defaults

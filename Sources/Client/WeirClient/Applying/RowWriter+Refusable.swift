@@ -59,23 +59,27 @@ extension Statement {
     func runRefusable(_ values: [SQLValue], in database: Database) throws -> Int {
         do {
             return try run(values)
-        } catch WeirError.database(let code, let message, _)
-            where RowWriter.refusals.contains(code & 0xFF) && database.isInTransaction
-        {
-            throw RowWriter.Unwritable(reason: message)
+        } catch let error as WeirError {
+            guard let reason = error.refusal, database.isInTransaction else { throw error }
+            throw RowWriter.Unwritable(reason: reason)
+        }
+    }
+
+    /// Runs a statement on a table of the app's, for a call of the app.
+    ///
+    /// - Returns: the rows that it changed.
+    /// - Throws: `WeirError.taken` where the values make it fail.
+    @discardableResult
+    func runOrTaken(_ values: [SQLValue]) throws -> Int {
+        do {
+            return try run(values)
+        } catch let error as WeirError {
+            throw error.refusal.map { .taken(reason: $0) } ?? error
         }
     }
 }
 
 extension RowWriter {
-    /// SQLITE_CONSTRAINT, of which the extended codes are kinds.
-    static let constraint: Int32 = 19
-    /// SQLITE_ERROR.
-    static let error: Int32 = 1
-
-    /// What an expression makes of a row's values, such as of a text that is no JSON: also SQLITE_TOOBIG and SQLITE_MISMATCH.
-    fileprivate static let refusals: Set<Int32> = [constraint, error, 18, 20]
-
     /// Whether the app has triggers on a table.
     static func hasTriggers(_ table: CapturedTable, in database: Database) throws -> Bool {
         let query = """

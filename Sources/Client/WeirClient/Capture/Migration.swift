@@ -132,14 +132,15 @@ extension ClientFile {
 
     /// - Returns: whether the table takes the value; nothing was changed otherwise.
     private func take(_ value: SQLValue, of column: String, in table: CapturedTable, for key: SQLValue) throws -> Bool {
+        let update = try database.statement(
+            "UPDATE OR IGNORE \(table.quotedName) SET \(column) = ?2 WHERE \(table.quotedKey) = ?1")
         // What a statement has changed before a trigger of the app ends it with RAISE(FAIL) would remain.
         try database.run("SAVEPOINT weir_take")
         do {
-            let changed = try database.run(
-                "UPDATE OR IGNORE \(table.quotedName) SET \(column) = ?2 WHERE \(table.quotedKey) = ?1", [key, value])
+            let changed = try update.run([key, value])
             try database.run("RELEASE weir_take")
             return changed > 0
-        } catch WeirError.database(let code, _, _) where code & 0xFF == RowWriter.constraint {
+        } catch let error as WeirError where error.refusal != nil {
             guard database.isInTransaction else { throw RolledBack(key: key) }
             try database.run("ROLLBACK TO weir_take")
             try database.run("RELEASE weir_take")

@@ -40,7 +40,7 @@ struct TableRequirements {
         do {
             _ = try database.compile(sql)
         } catch let error as WeirError {
-            guard case .database(let code, let message, _) = error, code & 0xFF == Self.error else { throw error }
+            guard error.isOfStatement, let message = error.refusal else { throw error }
             throw WeirError.unsupportedTable(
                 name: table.name,
                 reason: """
@@ -49,7 +49,4 @@ struct TableRequirements {
                     """)
         }
     }
-
-    /// SQLITE_ERROR, of which the extended codes are kinds.
-    private static let error: Int32 = 1
 }

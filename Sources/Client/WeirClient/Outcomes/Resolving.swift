@@ -156,13 +156,9 @@ struct Resolving {
         return true
     }
 
-    /// Runs a statement that a constraint of the app may refuse.
+    /// Runs a statement that the app's table may refuse.
     private func run(_ sql: String, _ values: [SQLValue]) throws {
-        do {
-            try database.run(sql, values)
-        } catch WeirError.database(let code, let message, _) where code & 0xFF == RowWriter.constraint {
-            throw WeirError.taken(reason: message)
-        }
+        try database.statement(sql).runOrTaken(values)
     }
 
     /// A row that the server has refused to create may have the values that are to be sent, so nothing was captured.

@@ -74,11 +74,8 @@ extension RowWriter {
         // It is the version that is deleted.
         try record(key, row.timeStamp, isDeleted: false, owner: owner, writer: try writer(of: row))
         try ParkedRows.remove(row, in: database)
-        do {
-            if try database.run("DELETE FROM \(table.quotedName) WHERE \(Self.isKey(table))", [key]) > 0 { return }
-        } catch WeirError.database(let code, let message, _) where code & 0xFF == Self.constraint {
-            throw WeirError.taken(reason: message)
-        }
+        let deletion = try database.statement("DELETE FROM \(table.quotedName) WHERE \(Self.isKey(table))")
+        if try deletion.runOrTaken([key]) > 0 { return }
         try recordDeletion(of: row, key)
     }
 

@@ -88,6 +88,19 @@ import WeirClient
         #expect(try await device.weir.conflictLog().map(\.ending) == [.acceptedServer])
     }
 
+    @Test func aDecisionForWhichAnExpressionOfTheTableFailsSaysSoAndLeavesTheChange() async throws {
+        let server = ContractServer(Device.tables)
+        let (device, edit) = try await conflicted(
+            server,
+            schema: Device.schema
+                + "; CREATE INDEX i ON item (json_extract(CASE title WHEN 'bad' THEN title ELSE '{}' END, '$.a'))")
+        await #expect(throws: WeirError.taken(reason: "malformed JSON")) {
+            try await device.weir.resolve(edit, .merge(["title": .text("bad")]))
+        }
+        #expect(try await device.weir.keptEdits() == [edit])
+        #expect(try device.rows() == ["a theirs n", "b B n"])
+    }
+
     @Test func mergedValuesAreWritten() async throws {
         let server = ContractServer(Device.tables)
         let (device, edit) = try await conflicted(server)
