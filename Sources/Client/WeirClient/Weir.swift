@@ -20,6 +20,10 @@ public actor Weir {
     private let tableNames: [String]
     /// Gets each connection to the file before it is used.
     let prepareConnection: ConnectionPreparation?
+
+    /// Prepares a connection, given as SQLite's `sqlite3 *`, which must not be kept.
+    public typealias ConnectionPreparation = @Sendable (_ connection: OpaquePointer) throws -> Void
+
     private var file: ClientFile?
     /// Changes that may not have been captured before this call of ``open(_:tables:prepareConnection:)``.
     public private(set) var gaps: [CaptureGap] = []
@@ -46,8 +50,6 @@ public actor Weir {
     /// What the file was like when it was last looked at for writes.
     var dataVersion: Int64?
     var pendingMark: PendingMark?
-
-    typealias ConnectionPreparation = @Sendable (_ connection: OpaquePointer) throws -> Void
 
     init(path: String, tables: [String], prepareConnection: ConnectionPreparation?) {
         queue = QueueExecutor(label: "weir")
@@ -85,8 +87,7 @@ public actor Weir {
     ///     app must use the same copy of SQLite, and not keep the pointer.
     /// - Throws: `WeirError`, and what `prepareConnection` throws; then nothing was changed in the file.
     public static func open(
-        _ url: URL, tables: [String],
-        prepareConnection: (@Sendable (_ connection: OpaquePointer) throws -> Void)? = nil
+        _ url: URL, tables: [String], prepareConnection: ConnectionPreparation? = nil
     ) async throws -> Weir {
         let weir = Weir(path: url.path, tables: tables, prepareConnection: prepareConnection)
         try await weir.openTheFile()

@@ -180,10 +180,9 @@ package struct Applying {
                 guard let owner = try owner(of: ChangeContent(change)), !state.owners.contains(owner),
                     try writer.row(sent.key) == nil, try !isEdited(sent.key, table)
                 else { continue }
-                let new = try kept(sent.key, of: table.number, code: "revoked", message: "", change, (writer, sent))
-                try state.tracked.complete(
-                    table.number, sent.key, isSent: true,
-                    TrackedOutcomes.Result(status: .refused, code: new.code, kept: try state.kept.keep(new)))
+                try state.kept.refuse(
+                    kept(sent.key, of: table.number, code: "revoked", message: "", change, (writer, sent)),
+                    isSent: true)
                 try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
             }
         }

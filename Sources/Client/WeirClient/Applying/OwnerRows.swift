@@ -161,9 +161,7 @@ extension OwnerRows {
     ) throws {
         var new = KeptEdits.New(table: table.number, key: key, code: end.code, message: message, change: change[...])
         new.whole = whole
-        let kept = try KeptEdits(database: database).keep(new)
-        try TrackedOutcomes(database: database).complete(
-            table.number, key, isSent: false, TrackedOutcomes.Result(status: .refused, code: end.code, kept: kept))
+        try KeptEdits(database: database).refuse(new, isSent: false)
     }
 
     /// Keeps the values that wait for columns of the server, which no edit has.

@@ -42,7 +42,7 @@ extension RowWriter {
 extension TableDefinition.Column {
     /// Whether its default may call a function, or is the present time.
     fileprivate var hasVaryingDefault: Bool {
-        defaultValue.map { $0.contains("(") || foldedName($0).hasPrefix("current_") } ?? false
+        mayCallByDefault || defaultValue.map { foldedName($0).hasPrefix("current_") } ?? false
     }
 }
 

@@ -50,9 +50,7 @@ extension RowWriter {
 
     /// The key of the parent that is there.
     private func parentKey(_ uuid: [UInt8], _ reference: Reference) throws -> SQLValue? {
-        let cases = [
-            uuid.map { (65...90).contains($0) ? $0 + 32 : $0 }, uuid.map { (97...122).contains($0) ? $0 - 32 : $0 },
-        ]
+        let cases = [UUIDText.lowerCase(uuid), UUIDText.upperCase(uuid)]
         var key: SQLValue?
         try reference.selectKey?.rows(cases.map { .text($0) }) { key = $0.value(at: 0) }
         return key

@@ -128,8 +128,8 @@ struct CaptureTriggers {
         let value = "NEW.\(quoted(name))"
         let columns = [table.definition.key] + table.definition.columns
         let column = columns.first { foldedName($0.name) == foldedName(name) }
-        // A function may be one of the app's that other connections lack, which can insert rows with values of the column.
-        guard let column, column.isNotNull, let byDefault = column.defaultValue, !byDefault.contains("(") else {
+        // Connections that lack a function can insert rows with values of the column.
+        guard let column, column.isNotNull, let byDefault = column.defaultValue, !column.mayCallByDefault else {
             return value
         }
         return "ifnull(\(value), \(byDefault))"

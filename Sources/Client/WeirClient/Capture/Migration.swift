@@ -168,8 +168,7 @@ extension Weir {
     ///   - migration: runs the migrations, with connections of the app's own.
     /// - Throws: what the migrations throw, after which changes are captured as before; `WeirError`.
     public static func migrate(
-        _ url: URL, tables: [String], backfill: Bool = false,
-        prepareConnection: (@Sendable (_ connection: OpaquePointer) throws -> Void)? = nil,
+        _ url: URL, tables: [String], backfill: Bool = false, prepareConnection: ConnectionPreparation? = nil,
         isolation: isolated (any Actor)? = #isolation, _ migration: () async throws -> Void
     ) async throws -> Weir {
         let weir = Weir(path: url.path, tables: tables, prepareConnection: prepareConnection)

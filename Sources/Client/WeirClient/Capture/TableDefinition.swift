@@ -6,6 +6,9 @@ package struct TableDefinition: Equatable {
         var isNotNull = false
         /// The expression of its DEFAULT clause.
         var defaultValue: String?
+
+        /// Whether its default may call a function, be it one of the app's, which other connections lack.
+        var mayCallByDefault: Bool { defaultValue?.contains("(") ?? false }
     }
 
     /// What makes rows unique besides the primary key: a UNIQUE constraint, a unique index, or a key with a collation.
@@ -261,6 +264,10 @@ enum UUIDText {
         }
         return text
     }
+
+    static func upperCase(_ text: [UInt8]) -> [UInt8] { text.map { (97...102).contains($0) ? $0 - 32 : $0 } }
+
+    static func lowerCase(_ text: [UInt8]) -> [UInt8] { text.map { (65...70).contains($0) ? $0 + 32 : $0 } }
 
     /// - Returns: `nil` unless the text is a uuid with hyphens, in either case.
     static func bytes(of text: [UInt8]) -> [UInt8]? {

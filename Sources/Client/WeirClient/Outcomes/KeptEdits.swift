@@ -36,6 +36,16 @@ struct KeptEdits {
         return number
     }
 
+    /// Keeps a change that this device refuses itself, which is its outcome.
+    ///
+    /// - Parameter isSent: whether it is of the batch.
+    func refuse(_ new: New, isSent: Bool) throws {
+        let kept = try keep(new)
+        try TrackedOutcomes(database: database).complete(
+            new.table, new.key, isSent: isSent,
+            TrackedOutcomes.Result(status: .refused, code: new.code, kept: kept))
+    }
+
     private static func value(_ bytes: [UInt8]?) -> SQLValue { bytes.map { .blob($0) } ?? .null }
 
     private static let now = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"

@@ -54,7 +54,7 @@ package struct ValueSpelling: Equatable, Sendable {
         case (.text, .integer), (.uuid, .integer), (.decimal, .integer), (.decimal, .real): form = .number
         case (.uuid, .text(let bytes)):
             guard bytes.count == UUIDText.length else { return nil }
-            form = bytes.contains { (65...70).contains($0) } ? .uuidInUpperCase : .canonical
+            form = UUIDText.lowerCase(bytes) == bytes ? .canonical : .uuidInUpperCase
         case (.timestamp, .text(let bytes)):
             guard let time = Self.time(like: bytes) else { return nil }
             form = time
@@ -149,7 +149,7 @@ package struct ValueSpelling: Equatable, Sendable {
         case .uuidBlob:
             return UUIDText.bytes(of: text).map { .blob($0) } ?? .text(text)
         case .uuidInUpperCase:
-            return .text(text.map { (97...102).contains($0) ? $0 - 32 : $0 })
+            return .text(UUIDText.upperCase(text))
         case .number:
             let string = String(decoding: text, as: UTF8.self)
             // A text that another device has written may only look like a number: 007 is another one than 7.

@@ -298,9 +298,7 @@ import WeirClient
     @Test func aWriteIsNoticedWhileWeirRuns() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
-        var options = Device.options(server)
-        (options.writeCheck, options.debounce) = (nil, .zero)
-        try await device.weir.attach("abc", server: Device.url, options: options)
+        try await device.attach(server) { ($0.writeCheck, $0.debounce) = (nil, .zero) }
         try await device.weir.start()
         let saved = try await device.weir.write { try $0.execute("UPDATE item SET title = 'mine' WHERE id = 'a'") }
         #expect(try await saved.outcome.map(\.status) == [.applied])

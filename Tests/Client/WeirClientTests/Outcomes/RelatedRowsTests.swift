@@ -13,9 +13,7 @@ import WeirClient
 
     private func device(_ server: ContractServer, _ name: String) async throws -> Device {
         let device = try await Device(Self.sql, tables: ["list", "item"])
-        var options = Device.options(server)
-        options.knowledgeID = name
-        try await device.weir.attach("abc", server: Device.url, options: options)
+        try await device.attach(server) { $0.knowledgeID = name }
         return device
     }
 

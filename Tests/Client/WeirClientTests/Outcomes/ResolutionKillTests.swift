@@ -69,10 +69,8 @@ import WeirClient
         let server = ContractServer(Device.tables)
         server.state.withLock { $0 = state }
         let killed = try await Device(copying: { try snapshots.write(number, to: $0) })
-        var options = Device.options(server)
         // The lease of the killed process, which is this one, would be waited for.
-        options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
-        try await killed.weir.attach("abc", server: Device.url, options: options)
+        try await killed.attach(server) { $0.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) } }
         return (killed, server)
     }
 
@@ -91,9 +89,7 @@ import WeirClient
             states.withLock { $0.append(state) }
         }
         try await device.restart()
-        var options = Device.options(server)
-        options.slice = 1
-        try await device.weir.attach("abc", server: Device.url, options: options)
+        try await device.attach(server) { $0.slice = 1 }
         try await device.weir.write { db in
             try db.execute("UPDATE item SET title = 'mine'")
             try db.execute("INSERT INTO item VALUES ('r', 'r', 'bad')")

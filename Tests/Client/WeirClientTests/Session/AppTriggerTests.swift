@@ -24,9 +24,7 @@ import WeirClient
             UPDATE total SET rows = rows + 1; END;
             CREATE TRIGGER removed AFTER DELETE ON item \(condition) BEGIN UPDATE total SET rows = rows - 1; END
             """)
-        var options = Device.options(server)
-        options.slice = slice
-        try await device.weir.attach("abc", server: Device.url, options: options)
+        try await device.attach(server) { $0.slice = slice }
         return device
     }
 

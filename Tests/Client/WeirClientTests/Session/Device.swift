@@ -94,8 +94,12 @@ final class Device {
     }
 
     @discardableResult
-    func attach(_ transport: any Transport) async throws -> AttachOutcome {
-        try await weir.attach("abc", server: Self.url, options: Self.options(transport))
+    func attach(
+        _ transport: any Transport, _ change: (inout SyncOptions) -> Void = { _ in }
+    ) async throws -> AttachOutcome {
+        var options = Self.options(transport)
+        change(&options)
+        return try await weir.attach("abc", server: Self.url, options: options)
     }
 
     static func options(_ transport: any Transport) -> SyncOptions { SyncOptions(transport: transport) }

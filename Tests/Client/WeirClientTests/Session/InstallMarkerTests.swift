@@ -7,9 +7,9 @@ import WeirClient
 /// Files that were copied, or restored from a backup, with a marker of the installation.
 @Suite struct InstallMarkerTests {
     private func attach(_ device: Device, _ server: ContractServer, marker: String? = nil) async throws {
-        var options = Device.options(server)
-        options.installMarker = URL(fileURLWithPath: marker ?? device.folder.file() + "-install")
-        try await device.weir.attach("abc", server: Device.url, options: options)
+        try await device.attach(server) {
+            $0.installMarker = URL(fileURLWithPath: marker ?? device.folder.file() + "-install")
+        }
     }
 
     private func name(_ device: Device) throws -> String {

@@ -26,9 +26,7 @@ import WeirClient
         _ sql: String, _ server: ContractServer, orphans: OrphanPolicy = .park
     ) async throws -> Device {
         let device = try await Device(sql, tables: ["list", "task"])
-        var options = Device.options(server)
-        options.orphans = orphans
-        try await device.weir.attach("abc", server: Device.url, options: options)
+        try await device.attach(server) { $0.orphans = orphans }
         return device
     }
 

@@ -43,9 +43,7 @@ import WeirClient
     func rowsThatHaveExchangedUniqueValuesAreWrittenTogether(rowsOfATransaction: Int) async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
-        var options = Device.options(server)
-        options.slice = rowsOfATransaction
-        try await device.weir.attach("abc", server: Device.url, options: options)
+        try await device.attach(server) { $0.slice = rowsOfATransaction }
         server.write("item", "a", ["title": "2"])
         server.write("item", "b", ["title": "3"])
         server.write("item", "c", ["title": "1"])
