@@ -85,7 +85,7 @@ public final class TestNetwork: Transport {
             response = try await transport.send(request)
         }
         // A device that has gone offline meanwhile gets no response.
-        guard state.withLock({ $0.departures == departures }) else { throw ConnectionLost() }
+        try requireOnline(since: departures)
         return response
     }
 
@@ -127,6 +127,10 @@ public final class TestNetwork: Transport {
         return stream
     }
 
+    private func requireOnline(since departures: Int) throws {
+        guard state.withLock({ $0.departures == departures }) else { throw ConnectionLost() }
+    }
+
     /// The request's fault, and how often the device had been offline before; returns when it has had its delay.
     private func begin(_ request: TransportRequest) async throws -> (NetworkFault?, departures: Int) {
         let (fault, delay, departures) = try state.withLock { state -> (NetworkFault?, Duration, Int) in
@@ -144,7 +148,7 @@ public final class TestNetwork: Transport {
         }
         if delay > .zero, let clock {
             try await clock.sleep(for: delay)
-            guard state.withLock({ $0.departures == departures }) else { throw ConnectionLost() }
+            try requireOnline(since: departures)
         }
         return (fault, departures)
     }

@@ -48,18 +48,20 @@ private final class CrudPages: Sendable {
         var rest: StreamSelection?
         /// How many more rows may be sent.
         var left: Int
-        var leastHead: TimeStamp
-        var isFirst = true
+        /// What the stream had in which rows were read last.
+        var head: TimeStamp?
         var array = FaceArray()
     }
 
     private let table: FaceTable
     private let rows: CrudRows
+    private let leastHead: TimeStamp
     private let state: Mutex<State>
 
     init(_ table: FaceTable, _ rows: CrudRows, after: RowID?, limit: Int, leastHead: TimeStamp) {
         self.table = table
         self.rows = rows
+        self.leastHead = leastHead
         // Only one who continues somewhere needs the order of ids. In that of timeStamps a row that is written in the meantime moves
         // to the end, so it may come twice, and is never left out.
         let isWhole = after == nil && limit == .max
@@ -67,22 +69,18 @@ private final class CrudPages: Sendable {
             isWhole
             ? StreamSelection.changes(above: .zero, upTo: .maximum, table: table.index)
             : .table(table.index, after: after)
-        state = Mutex(State(rest: selection, left: limit, leastHead: leastHead))
+        state = Mutex(State(rest: selection, left: limit))
     }
 
     /// The next piece of the array.
     func next() async throws -> FacePiece {
-        while let (rest, left, leastHead, isFirst) = state.withLock({ state in
-            state.rest.map { ($0, state.left, state.leastHead, state.isFirst) }
+        while let (rest, left, head) = state.withLock({ state in
+            state.rest.map { ($0, state.left, state.head) }
         }) {
             let limit = min(left, StreamQuery.maximumRows)
-            let found =
-                isFirst
-                ? try await rows.rows(rest, limit: limit, leastHead: leastHead)
-                : try await rows.session.more(rest, limit: limit, reaching: leastHead)
+            let found = try await rows.rows(rest, limit: limit, leastHead: leastHead, continuing: head)
             let piece: FacePiece? = state.withLock { state in
-                state.isFirst = false
-                state.leastHead = found.head
+                state.head = found.head
                 state.rest = found.rest
                 append(found.rows, &state)
                 return state.array.hasMore && state.rest != nil ? state.array.piece() : nil

@@ -93,12 +93,7 @@ struct CrudReferences: Sendable {
                 ?? .table(child.table, after: nil)
             var head: TimeStamp?
             while let selection = rest {
-                let page =
-                    if let head {
-                        try await rows.session.more(selection, limit: StreamQuery.maximumRows, reaching: head)
-                    } else {
-                        try await rows.rows(selection, leastHead: leastHead)
-                    }
+                let page = try await rows.rows(selection, leastHead: leastHead, continuing: head)
                 if head == nil { found.head = min(found.head, page.head) }
                 head = page.head
                 for row in page.rows where !row.isDeleted {

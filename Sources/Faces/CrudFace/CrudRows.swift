@@ -38,11 +38,14 @@ struct CrudRows: Sendable {
     }
 
     /// Some rows of a selection, in a stream that has reached a timeStamp, if any can.
+    ///
+    /// - Parameter head: what the stream had in which the rows before were read; `nil` at the beginning.
     func rows(
-        _ selection: StreamSelection, limit: Int = StreamQuery.maximumRows, leastHead: TimeStamp
+        _ selection: StreamSelection, limit: Int = StreamQuery.maximumRows, leastHead: TimeStamp,
+        continuing head: TimeStamp? = nil
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
         do {
-            return try await session.rows(selection, limit: limit, leastHead: leastHead)
+            return try await session.rows(selection, limit: limit, leastHead: leastHead, continuing: head)
         } catch let problem as Problem where problem.code == .positionAhead && leastHead > .zero {
             // The log was restored, and has less than the device wrote.
             return try await session.rows(selection, limit: limit, leastHead: .zero)

@@ -58,12 +58,8 @@ struct SQLiteNowDownload: Sendable {
         var head: TimeStamp?
         for _ in 0..<Self.maximumReads where hasMore && page.count < limit {
             let rest = StreamSelection.changes(above: position, upTo: window ?? .maximum, table: nil)
-            let found =
-                if let head {
-                    try await session.more(rest, limit: limit - page.count, reaching: head)
-                } else {
-                    try await session.rows(rest, limit: limit - page.count, leastHead: after)
-                }
+            let found = try await session.rows(
+                rest, limit: limit - page.count, leastHead: after, continuing: head)
             head = found.head
             let end = min(window ?? found.head, found.head)
             window = window ?? found.head

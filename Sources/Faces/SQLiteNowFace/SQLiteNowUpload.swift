@@ -27,8 +27,9 @@ struct SQLiteNowUpload: Sendable {
     func respond(to body: HTTPBody) async throws -> HTTPResponse {
         let request = try session.parse(body) { (root) throws(Problem) in try read(root) }
         var batch = FaceBatch()
-        let changes = request.changes.compactMap { try? $0.get() }
-        for change in changes {
+        var changes: [SQLiteNowChange] = []
+        for case .success(let change) in request.changes {
+            changes.append(change)
             batch.add(json: change.json)
             batch.note(change.writes, of: change.table)
         }
@@ -115,14 +116,14 @@ struct SQLiteNowUpload: Sendable {
         let id: RowID
     }
 
-    /// What the device is told of its changes: one that was not stored, and that later ones of its row have made needless, is done.
+    /// The statuses of the response: a change that was not stored, and that later ones of its row have made needless, counts as applied.
     ///
     /// They are what the user did last. A device that sent the earlier one again would have it stored over them, and keep what they
     /// say. They make it needless if one of them deleted the row, or if together they have all its columns.
     private static func results(
         _ results: [FaceOutcome.Result], of changes: [SQLiteNowChange]
     ) -> [FaceOutcome.Result] {
-        var told = results
+        var shown = results
         /// Which columns later changes have written.
         var later: [Row: [Bool]] = [:]
         for (index, change) in changes.enumerated().reversed() {
@@ -134,10 +135,10 @@ struct SQLiteNowUpload: Sendable {
             case .conflict, .refused:
                 guard results[index].status.mayPassLater, let written = later[row] else { continue }
                 let isNeedless = zip(change.writes, written).allSatisfy { !$0 || $1 }
-                if isNeedless { told[index].status = .applied(.zero, version: 0) }
+                if isNeedless { shown[index].status = .applied(.zero, version: 0) }
             }
         }
-        return told
+        return shown
     }
 
     private func write(

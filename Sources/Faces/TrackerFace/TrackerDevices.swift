@@ -83,10 +83,8 @@ struct TrackerDevices: Sendable {
         var limit = Self.firstLimit
         var firstMissing: TimeStamp?
         while let selection = rest, search.writers.isEmpty {
-            let found =
-                search.head == .zero
-                ? try await session.rows(selection, limit: limit, leastHead: leastHead)
-                : try await session.more(selection, limit: limit, reaching: search.head)
+            let found = try await session.rows(
+                selection, limit: limit, leastHead: leastHead, continuing: search.head == .zero ? nil : search.head)
             if search.head == .zero { search.head = found.head }
             for row in found.rows where row.timeStamp <= search.head && row.isNews {
                 own.above = row.timeStamp

@@ -11,7 +11,7 @@ struct ConnectionStart {
         self.database = database
     }
 
-    /// - Parameter interrupt: is told of the sockets, of which there may be several before one of the hosts accepts.
+    /// - Parameter interrupt: gets the sockets, of which there may be several before one of the hosts accepts.
     func run(timeout: Duration, _ interrupt: SessionInterrupt) throws(PostgresError) {
         guard PQstatus(handle) != CONNECTION_BAD else { throw failure() }
         PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)

@@ -23,7 +23,7 @@ package final class SessionInterrupt: Sendable {
 
     // MARK: On the session's thread
 
-    /// Is told of each socket that the session has, before it waits.
+    /// Gets each socket that the session has, before it waits.
     func follow(_ socket: Int32) throws(PostgresError) {
         let duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0)
         guard duplicate >= 0 else {

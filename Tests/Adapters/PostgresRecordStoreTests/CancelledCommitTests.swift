@@ -33,40 +33,42 @@ struct CancelledCommitTests {
     }
 
     @Test func aCommitThatWaitsIsNotWrittenAndOthersAre() async throws {
-        let place = try await PostgresStoreHarness.make()
-        try await place.withProxiedStore { store, proxy in
-            try await store.prepare(Samples.first)
-            proxy.hold(.toServer, after: 0)
-            let first = commit(0, to: store)
-            await proxy.waitUntilHeld()
-            let (second, third) = (commit(1, to: store), commit(2, to: store))
-            second.cancel()
-            let error = await #expect(throws: RecordStoreError.self) { try await second.value }
+        try await withHeldCommits { store, proxy, commits in
+            commits[1].cancel()
+            let error = await #expect(throws: RecordStoreError.self) { try await commits[1].value }
             #expect(error?.isRetriable == true)
             proxy.letGo()
-            try await first.value
-            try await third.value
+            try await commits[0].value
+            try await commits[2].value
             #expect(try await store.position(of: 1) == nil)
             #expect(try await store.position(of: 2) == Samples.position(1))
         }
     }
 
     @Test func othersOfTheSameTransactionGoOn() async throws {
+        try await withHeldCommits { store, proxy, commits in
+            // The writer continues with the other two in a session that is silent, too.
+            commits[0].cancel()
+            await #expect(throws: RecordStoreError.self) { try await commits[0].value }
+            commits[1].cancel()
+            await #expect(throws: RecordStoreError.self) { try await commits[1].value }
+            proxy.letGo()
+            try await commits[2].value
+            #expect(try await store.position(of: 2) == Samples.position(1))
+        }
+    }
+
+    /// Commits of the partitions 0, 1 and 2: the server is silent in that of the first one, and the others wait for it.
+    private func withHeldCommits(
+        _ body: (PostgresRecordStore, CuttingProxy, [Task<Void, any Error>]) async throws -> Void
+    ) async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withProxiedStore { store, proxy in
             try await store.prepare(Samples.first)
             proxy.hold(.toServer, after: 0)
             let first = commit(0, to: store)
             await proxy.waitUntilHeld()
-            let (second, third) = (commit(1, to: store), commit(2, to: store))
-            // The writer continues with the other two in a session that is silent, too.
-            first.cancel()
-            await #expect(throws: RecordStoreError.self) { try await first.value }
-            second.cancel()
-            await #expect(throws: RecordStoreError.self) { try await second.value }
-            proxy.letGo()
-            try await third.value
-            #expect(try await store.position(of: 2) == Samples.position(1))
+            try await body(store, proxy, [first, commit(1, to: store), commit(2, to: store)])
         }
     }
 

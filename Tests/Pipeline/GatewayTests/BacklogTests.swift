@@ -85,7 +85,7 @@ import Testing
             #expect(try await isTaken(gateway, for: other, links: links))
             gateway.clock.advance(by: .milliseconds(1))
             #expect(try await !isTaken(gateway, for: other, links: links))
-            // What has no part there goes on.
+            // What has no part there continues.
             #expect(try await isTaken(gateway))
             #expect(try await isTaken(gateway, for: other, links: "\(other):read"))
             #expect(try await isTaken(gateway, for: "unknown", links: links))

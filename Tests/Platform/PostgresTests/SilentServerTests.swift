@@ -30,11 +30,7 @@ struct SilentServerTests {
             }
         }
         for await _ in begun { break }
-        try await server.pause()
-        call.cancel()
-        await #expect(throws: CancellationError.self) { try await call.value }
-        await pool.close()
-        try await server.resume()
+        try await expectCancelled(call, in: pool, of: server)
         let next = try await PostgresPool.start(parameters, count: 1)
         let count = try await next.perform { connection in
             // Waits for the end of the abandoned session.
@@ -77,11 +73,18 @@ struct SilentServerTests {
             }
         }
         for await _ in begun { break }
+        try await expectCancelled(call, in: pool, of: server)
+        await server.end()
+    }
+
+    /// A call ends although the server is suspended, and the pool with it.
+    private func expectCancelled(
+        _ call: Task<Void, any Error>, in pool: PostgresPool, of server: PostgresServer
+    ) async throws {
         try await server.pause()
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         await pool.close()
         try await server.resume()
-        await server.end()
     }
 }

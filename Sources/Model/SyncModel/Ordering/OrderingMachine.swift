@@ -60,7 +60,7 @@ package struct OrderingMachine: Sendable {
     ///   - applied: returns the change that this device had applied for this owner, before the part, under the id of one of
     ///     ``ChangePart/appliedChangeKeys``.
     ///   - row: returns a row of ``ChangePart/rowsTouched`` as it was before the part.
-    ///   - copied: is told how many bytes of rows' values were copied, which depends on how the rows are stored.
+    ///   - copied: gets the number of bytes of rows' values that were copied, which depends on how the rows are stored.
     package func step(
         _ part: ChangePart, state: PartitionState, schemas: SchemaHistory, progress: DeviceProgress,
         usage: OwnerUsage, applied: (ShortDigest) -> AppliedChange?, row: (RowKey) -> OrderedRow?,

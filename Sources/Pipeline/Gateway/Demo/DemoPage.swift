@@ -61,10 +61,9 @@ struct DemoPage: Sendable {
                 HTTPField("Cross-Origin-Opener-Policy", "same-origin"),
             ]
             if request.knows(tag: tag) { return HTTPResponse(status: 304, headers: headers) }
-            var response = HTTPResponse(
-                status: 200, headers: [HTTPField("Content-Type", type)] + headers, body: body, isCompressible: true)
-            response.isShared = true
-            return response
+            return HTTPResponse(
+                status: 200, headers: [HTTPField("Content-Type", type)] + headers, body: body, isCompressible: true
+            ).withSharedBody()
         }
     }
 }

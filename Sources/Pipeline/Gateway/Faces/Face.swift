@@ -230,15 +230,17 @@ package protocol FaceSession: Sendable {
 }
 
 extension FaceSession {
-    /// Continues ``rows(_:limit:leastHead:)`` in a stream that has reached what the one before had: in another, rows that have moved
-    /// are neither here nor there.
+    /// The rows of ``rows(_:limit:leastHead:)``, or those that follow some that were read: in a stream that has reached what that one
+    /// had, since in another, rows that have moved are neither here nor there.
     ///
+    /// - Parameter head: what the stream had in which the rows before were read; `nil` at the beginning.
     /// - Throws: ``ProblemCode/notReady`` where no stream can ever reach it: the device has named no position that it could give up.
-    package func more(
-        _ rest: StreamSelection, limit: Int, reaching head: TimeStamp
+    package func rows(
+        _ selection: StreamSelection, limit: Int, leastHead: TimeStamp, continuing head: TimeStamp?
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
+        guard let head else { return try await rows(selection, limit: limit, leastHead: leastHead) }
         do {
-            return try await rows(rest, limit: limit, leastHead: head)
+            return try await rows(selection, limit: limit, leastHead: head)
         } catch let problem as Problem where problem.code == .positionAhead {
             throw Problem(.notReady, "the history was replaced while rows were read: send the request again")
         }

@@ -5,19 +5,14 @@ import SyncModel
 /// The documents that the gateway serves without authentication.
 enum Documents {
     /// `/openapi.json`: the client contract.
-    static var openAPI: HTTPResponse {
-        var response = HTTPResponse.json(200, PackageResources.openapi_json)
-        response.isShared = true
-        return response
-    }
+    static var openAPI: HTTPResponse { .json(200, PackageResources.openapi_json).withSharedBody() }
 
     /// `/docs/errors.md`: the document that the `type` of a problem refers to.
     static var errors: HTTPResponse {
-        var response = HTTPResponse(
+        HTTPResponse(
             status: 200, headers: [HTTPField("Content-Type", "text/markdown; charset=utf-8")],
-            body: PackageResources.errors_md, isCompressible: true)
-        response.isShared = true
-        return response
+            body: PackageResources.errors_md, isCompressible: true
+        ).withSharedBody()
     }
 }
 

@@ -54,6 +54,13 @@ package struct HTTPResponse: Sendable {
         if case .stream(let stream) = content { stream.detach() }
     }
 
+    /// The same response, with a body that is shared.
+    package func withSharedBody() -> HTTPResponse {
+        var response = self
+        response.isShared = true
+        return response
+    }
+
     /// The bytes that count in the ``ResponseBudget``: none of a small body, of one that is shared, or of a stream.
     package var countedBytes: Int {
         guard case .bytes(let bytes) = content, !isShared, bytes.count > ServerCore.smallResponse else { return 0 }

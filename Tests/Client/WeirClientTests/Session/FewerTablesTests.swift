@@ -22,7 +22,7 @@ import WeirClient
         try device.run("UPDATE list SET name = 'x'; UPDATE item SET title = 'y'")
         try await device.weir.sync()
         #expect(server.live == [#"item i {"title":"y"} 2"#, #"list l {"name":"x"} 2"#])
-        // The other one goes on with its own.
+        // The other one continues with its own.
         #expect(try await other.pendingRows() == 0)
         #expect(await other.gaps.isEmpty)
         try device.run("UPDATE list SET name = 'z'")

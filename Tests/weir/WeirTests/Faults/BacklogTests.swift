@@ -46,7 +46,7 @@ import ThreadExecutor
         #expect(await weir.stop() == 0)
     }
 
-    /// The partition of another owner is paused by a record that cannot be read; the caller's own goes on.
+    /// The partition of another owner is paused by a record that cannot be read; the caller's own continues.
     @Test func uploadsForAnotherOwnerFillItsPartitionUpToTheCallersWindow() async throws {
         let folder = try TestFolder()
         let partitions = ["abc", "def", "stu"].map { Partitioning(count: 2).partition(of: SyncID(unchecked: $0)) }
