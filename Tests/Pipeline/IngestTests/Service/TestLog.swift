@@ -147,6 +147,7 @@ final class TestLog: ChangeLog {
 final class TestProducer: LogProducer {
     private let log: TestLog
     private let failed = Mutex(false)
+    private let isClosed = Mutex(false)
 
     init(log: TestLog) { self.log = log }
 
@@ -159,7 +160,14 @@ final class TestProducer: LogProducer {
         return log.enqueue(records, of: self)
     }
 
-    func close() async { log.closed.add() }
+    /// Counted once: a cancelled append closes its producer, too.
+    func close() async {
+        let isFirst = isClosed.withLock { isClosed in
+            defer { isClosed = true }
+            return !isClosed
+        }
+        if isFirst { log.closed.add() }
+    }
 }
 
 final class TestReader: LogReader {
