@@ -42,6 +42,7 @@ package struct Answer {
         package let timeStamp: Int64
     }
 
+    package let schemaVersion: String?
     package let hasBatch: Bool
     package let refusal: String?
     package let results: [Result]
@@ -63,6 +64,7 @@ package struct Answer {
     }
 
     private init(_ root: borrowing JSONValue) {
+        schemaVersion = Self.text(root.member(named: "schemaVersion"))
         if let batch = root.member(named: "batch") {
             hasBatch = true
             refusal = Self.text(batch.member(named: "refused")?.member(named: "code"))

@@ -46,7 +46,7 @@ package struct DeviceCopy {
         if known == nil, result.timeStamp <= entry(of: edit.owner, result.knowledgeID ?? device) { return }
         var values =
             isNew
-            ? table.columns.map { String(decoding: $0.defaultValue ?? Array("null".utf8), as: UTF8.self) }
+            ? table.columns.map(RowText.initial)
             : known!.values
         for (column, value) in edit.values {
             // Another spelling of a number is the same number to a device.
@@ -67,7 +67,8 @@ package struct DeviceCopy {
         if rows[name] == nil, row.isDeleted { return }
         rows[name] = Row(
             knowledgeID: row.knowledgeID, timeStamp: row.timeStamp, version: row.version, isDeleted: row.isDeleted,
-            updatedAt: row.updatedAt, values: schema.tables[table].columns.map { row.values[$0.name] ?? "" })
+            updatedAt: row.updatedAt,
+            values: schema.tables[table].columns.map { row.values[$0.name] ?? RowText.initial($0) })
     }
 
     /// Applies the vector of an answer, and the heads that the next pull must name.
@@ -125,11 +126,12 @@ package struct DeviceCopy {
             live.insert(name)
             guard let mine = rows[name] else { return "\(schema.tables[row.key.table].name) \(row.key.id) is missing" }
             if mine.timeStamp > head { continue }
-            let hasTime = schema.tables[row.key.table].policy == .lastWriteWins
+            let table = schema.tables[row.key.table]
+            let hasTime = table.policy == .lastWriteWins
             guard !mine.isDeleted, mine.timeStamp == row.timeStamp.rawValue, mine.version == row.version,
-                mine.knowledgeID == row.knowledgeID.text, mine.values == RowText.values(of: row),
+                mine.knowledgeID == row.knowledgeID.text, mine.values == RowText.values(of: row, in: table),
                 !hasTime || mine.updatedAt == RowText.moment(row.updatedAt)
-            else { return "\(schema.tables[row.key.table].name) \(row.key.id) is \(mine), the server has \(row)" }
+            else { return "\(table.name) \(row.key.id) is \(mine), the server has \(row)" }
         }
         for (name, mine) in rows where name.owner == owner && !mine.isDeleted && mine.timeStamp <= head {
             if !live.contains(name) { return "\(schema.tables[name.table].name) \(name.id) is not on the server" }

@@ -136,6 +136,12 @@ package struct Edit {
         Edit(self, owner: owner, values: values, canonical: canonical, base: base)
     }
 
+    /// Whether a schema has the table and the columns that are sent.
+    package func isWritable(in schema: Schema) -> Bool {
+        schema.tables.indices.contains(table)
+            && values.keys.allSatisfy { schema.tables[table].columns.indices.contains($0) }
+    }
+
     package func json(_ schema: Schema) -> String {
         let table = schema.tables[table]
         var text = #"{"table":"\#(table.name)","id":"\#(id)","syncId":"\#(owner)""#

@@ -19,9 +19,28 @@ package enum RowText {
         row.values.ranges.map { String(decoding: row.values.bytes[$0], as: UTF8.self) }
     }
 
+    /// The same for all columns of a table: a row has none of those that were added since it was written.
+    package static func values(of row: OrderedRow, in table: Table) -> [String] {
+        let values = values(of: row)
+        return values + table.columns.dropFirst(values.count).map(initial)
+    }
+
+    /// What a row has in a column that was never written.
+    package static func initial(_ column: Column) -> String {
+        String(decoding: column.defaultValue ?? Array("null".utf8), as: UTF8.self)
+    }
+
     package static func moment(_ microseconds: Int64) -> String {
         var bytes: [UInt8] = []
         CanonicalTimestamp.append(microseconds, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension RowValues {
+    /// A row's values, and what it has in the columns that were added since it was written.
+    package init(of row: OrderedRow, in table: Table) {
+        self.init()
+        for value in RowText.values(of: row, in: table) { append(Array(value.utf8)) }
     }
 }

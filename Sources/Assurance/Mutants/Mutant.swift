@@ -115,7 +115,7 @@ struct NumberedMutant: Sendable {
 /// The mutants, one file for each part of the pipeline and of the client.
 enum Catalog {
     static var mutants: [Mutant] {
-        gateway + ingest + ordering + rules + fanOut + pulls + supervision + log + capture + batches + applying
-            + sessions
+        gateway + ingest + ordering + rules + versions + fanOut + pulls + supervision + log + capture + batches
+            + applying + sessions
     }
 }

@@ -80,8 +80,7 @@ extension WireReader {
     /// 32 lower-case hexadecimal digits.
     package mutating func schemaHash(_ field: Field) throws(WireError) -> String {
         let text = try text(field)
-        let isHash = text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
-        guard isHash, text.utf8.count == 32 else { throw failure(.invalidForm, field) }
+        guard SchemaVersion.isHash(text) else { throw failure(.invalidForm, field) }
         return text
     }
 

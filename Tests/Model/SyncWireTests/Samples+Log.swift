@@ -41,7 +41,7 @@ extension Sample {
                 epoch: epoch, schema: hash, upload: UploadReference(partition: 0, offset: 0), logTime: 0, part: 0,
                 owner: device.caller, device: device, batch: nil, contentHash: contentHash, changes: []),
             json: """
-                {"format": 1, "epoch": "\(epoch)", "rules": 4, "schema": "\(hash)", "owner": "abc", "caller": "abc",
+                {"format": 1, "epoch": "\(epoch)", "rules": \(RulesVersion.current), "schema": "\(hash)", "owner": "abc", "caller": "abc",
                  "knowledge_id": "k1", "content_hash": "\(base64(contentHash))"}
                 """),
         sample("a part with every kind of change", part, json: partJSON),
@@ -95,7 +95,7 @@ extension Sample {
             }))
 
     static let partJSON = """
-        {"format": 1, "epoch": "\(epoch)", "rules": 4, "schema": "\(hash)", "upload_partition": 3,
+        {"format": 1, "epoch": "\(epoch)", "rules": \(RulesVersion.current), "schema": "\(hash)", "upload_partition": 3,
          "upload_offset": "300", "log_time": "1767322985000001", "owner": "abc", "caller": "abc", "knowledge_id": "k1",
          "batch": "7", "content_hash": "\(base64(contentHash))", "is_atomic": true, "has_ingest_refusal": true,
          "changes": [

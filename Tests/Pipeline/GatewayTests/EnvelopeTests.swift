@@ -121,7 +121,7 @@ import Testing
             for (target, body) in [
                 (
                     "/v1/pull",
-                    #"{"knowledgeId":"k1","future":{"a":[1]},"batch":"x","atomic":7,"changes":0,"schemaVersion":1}"#
+                    #"{"knowledgeId":"k1","future":{"a":[1]},"batch":"x","atomic":7,"changes":0}"#
                 ),
                 ("/v1/sync", #"{"knowledgeId":"k1","wait":"x","include":7,"X":null}"#),
                 (

@@ -44,6 +44,26 @@ import Testing
         }
     }
 
+    /// A device that was told a version would have its columns refused under an older one.
+    @Test func takesNoDeviceBackToAnOlderSchemaVersion() async throws {
+        try await withGateway {
+            $0.schemas = TestGateway.olderSchemas
+        } test: { gateway in
+            for (path, epoch, named, answered) in [
+                ("/v1/pull", "e1", TestGateway.version, TestGateway.version),
+                ("/v1/sync", "e1", TestGateway.version, TestGateway.version),
+                ("/v1/pull", "e1", TestGateway.oldVersion, TestGateway.oldVersion),
+                ("/v1/pull", "e1", "a version of nobody", TestGateway.oldVersion),
+                ("/v1/pull", "e2", TestGateway.version, TestGateway.oldVersion),
+            ] {
+                let answer = try await gateway.exchange(
+                    "POST", path, #"{"knowledgeId":"k1","epoch":"\#(epoch)","schemaVersion":"\#(named)"}"#)
+                #expect(answer.status == 200)
+                #expect(answer.text.contains(#""schemaVersion":"\#(answered)""#))
+            }
+        }
+    }
+
     @Test func keepsTheEntriesOfOwnersAfterTheEndOfACutPage() async throws {
         try await withGateway { gateway in
             gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 5)], head: 9), of: .abc)

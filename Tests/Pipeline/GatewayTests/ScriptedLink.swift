@@ -24,6 +24,8 @@ final class ScriptedLink: FanOutLink {
         var kept: [Kept: PartOutcome] = [:]
         var parts: [Int: PartOutcome] = [:]
         var outcomeFailure: FanOutError?
+        /// Whether outcomes with rows come from a fan-out that must be waited for.
+        var rowsAreBehind = false
         var gate: Waiting?
         var asked: [PartReference] = []
         var windows: [RowWindow?] = []
@@ -100,6 +102,8 @@ final class ScriptedLink: FanOutLink {
     }
     /// What becomes of a part of any upload.
     func set(_ outcome: PartOutcome, ofPart part: Int) { state.withLock { $0.parts[part] = outcome } }
+    /// Has outcomes with rows come from a fan-out that is behind those without, and is waited for.
+    func holdRowsBehind() { state.withLock { $0.rowsAreBehind = true } }
     /// Holds outcomes back until `releaseOutcomes`.
     func holdOutcomes() { state.withLock { $0.gate = Waiting() } }
     func releaseOutcomes() {
@@ -194,6 +198,7 @@ final class ScriptedLink: FanOutLink {
         }
         let answer: Result<PartOutcome, FanOutError> = state.withLock { state in
             if let failure = state.outcomeFailure { return .failure(failure) }
+            if state.rowsAreBehind, rows != nil, within == .zero { return .failure(.pending) }
             return state.parts[part.part].map { .success(Self.cut($0, to: rows)) } ?? .failure(.pending)
         }
         return try answer.get()
@@ -206,6 +211,7 @@ final class ScriptedLink: FanOutLink {
             state.withins.append(within)
             state.windows.append(rows)
             if let failure = state.outcomeFailure, failure != .pending { return .failure(failure) }
+            if state.rowsAreBehind, rows != nil { return .success(nil) }
             return .success(state.kept[Kept(batch: batch, owner: key.owner)].map { Self.cut($0, to: rows) })
         }
         return try answer.get()

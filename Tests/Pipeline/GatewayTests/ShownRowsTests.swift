@@ -112,6 +112,20 @@ import Testing
         }
     }
 
+    /// The outcome is read without rows first, and with them perhaps of another fan-out.
+    @Test(arguments: ["/v1/upload", "/v1/sync"])
+    func theRowsOfAFanOutThatIsBehindTheOutcomeAreWaitedFor(target: String) async throws {
+        try await withGateway { gateway in
+            setParts(of: gateway, isRepeat: false)
+            gateway.link.holdRowsBehind()
+            let answer = try await gateway.exchange(
+                "POST", target, links: "xyz:write", headers: ["Prefer: wait=1"], upload)
+            #expect(answer.status == 200)
+            for index in 0..<6 { #expect(answer.text.contains(Self.row(index))) }
+            #expect(!answer.text.contains("rowsFrom"))
+        }
+    }
+
     @Test func rowsAndThePageTogetherStayWithinAPage() async throws {
         try await withGateway {
             $0.configuration.pageBytes = 100_000

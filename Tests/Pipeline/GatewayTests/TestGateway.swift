@@ -29,6 +29,8 @@ struct TestGateway: Sendable {
         var limits = SyncLimits()
         var log = MemoryLog()
         var schemas = TestGateway.schemas
+        /// In place of `schemas`: those that are known when it is asked.
+        var learnedSchemas: (@Sendable () -> SchemaHistory)?
         var authentication = ScriptedAuthentication()
         var backlog: UploadBacklog?
         var devices: GatewayDevices?
@@ -36,6 +38,13 @@ struct TestGateway: Sendable {
         var logger = Logger.disabled
         var metrics = MetricRegistry()
         var patience: Duration = .seconds(10)
+    }
+
+    /// As a gateway knows it that has yet to learn the newest version.
+    static var olderSchemas: SchemaHistory {
+        var history = SchemaHistory()
+        for entry in schemas.entries.dropLast() { history.append(entry) }
+        return history
     }
 
     static var schemas: SchemaHistory {
@@ -101,7 +110,8 @@ func withGateway(
     let handler = GatewayHandler(
         log: setup.log, link: link, authenticator: setup.authentication,
         history: History(epoch: TestGateway.epoch, partitions: setup.log.partitionCount),
-        schemas: { [schemas = setup.schemas] in schemas }, limits: setup.limits, configuration: setup.configuration,
+        schemas: setup.learnedSchemas ?? { [schemas = setup.schemas] in schemas }, limits: setup.limits,
+        configuration: setup.configuration,
         backlog: setup.backlog, devices: setup.devices, faces: setup.faces, logger: setup.logger,
         metrics: GatewayMetrics(setup.metrics),
         clock: clock)

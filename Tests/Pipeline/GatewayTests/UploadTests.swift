@@ -3,6 +3,7 @@ import FanOutLink
 import Gateway
 import SyncModel
 import SyncWire
+import Synchronization
 import TestSignals
 import Testing
 
@@ -42,6 +43,24 @@ import Testing
             }
             #expect(try gateway.batches.map(\.schema) == Array(repeating: TestGateway.version, count: 3))
             #expect(try gateway.batches.allSatisfy { $0.batch == nil && !$0.isAtomic && $0.epoch == "e1" })
+        }
+    }
+
+    @Test func changesOfAVersionThatOtherGatewaysHaveLearnedWaitUntilItIsKnownHere() async throws {
+        let schemas = Mutex(TestGateway.olderSchemas)
+        try await withGateway {
+            $0.learnedSchemas = { schemas.withLock { $0 } }
+        } test: { gateway in
+            let request = """
+                {"knowledgeId":"k1","epoch":"e1","schemaVersion":"\(TestGateway.version)","batch":7,"changes":[{}]}
+                """
+            let early = try await gateway.exchange("POST", "/v1/upload", request)
+            #expect(early.status == 503 && early.text.contains(#""code":"not_ready""#))
+            #expect(early["retry-after"] == "1")
+            #expect(try gateway.batches.isEmpty)
+            schemas.withLock { $0 = TestGateway.schemas }
+            #expect(try await gateway.exchange("POST", "/v1/upload", request).status == 202)
+            #expect(try gateway.batches.map(\.schema) == [TestGateway.version])
         }
     }
 

@@ -22,6 +22,8 @@ final class AdmissionModel: @unchecked Sendable {
         guard let edits = sent[batch.changes] else {
             return world.fail(.nothingLost, "no device sent the batch of \(name(part))")
         }
+        guard let schema = world.scenario.schemas[batch.schema]?.schema, edits.allSatisfy({ $0.isWritable(in: schema) })
+        else { return world.fail(.rules, "\(name(part)) has columns that the schema version of its batch lacks") }
         let writable = Set(batch.grants.filter { $0.access == .write }.map(\.owner))
         func isAdmitted(_ edit: Edit) -> Bool { edit.isValid && writable.contains(edit.owner) }
         var others: [SyncID] = []

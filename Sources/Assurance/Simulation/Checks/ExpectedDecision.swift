@@ -12,13 +12,20 @@ struct ExpectedDecision {
     private let change: Change
     private let row: OrderingModel.Row?
     private let part: ChangePart
+    /// Of the change's schema version.
     private let table: Table
+    /// Of the partition's.
+    private let columns: [Column]
 
-    init(_ change: Change, on row: OrderingModel.Row?, by part: ChangePart, _ schema: Schema) {
+    /// - Parameter row: with the columns of the partition's schema version.
+    init(
+        _ change: Change, on row: OrderingModel.Row?, by part: ChangePart, _ schema: Schema, _ reached: Schema
+    ) {
         self.change = change
         self.row = row
         self.part = part
         table = schema.tables[change.table]
+        columns = reached.tables[change.table].columns
     }
 
     var decision: Decision {
@@ -53,7 +60,7 @@ struct ExpectedDecision {
     private var created: Decision {
         var values = RowValues()
         let sent = change.values.ranges
-        for (index, column) in table.columns.enumerated() {
+        for (index, column) in columns.enumerated() {
             if index < sent.count, !sent[index].isEmpty {
                 values.append(change.values.bytes[sent[index]])
             } else if column.isRequired {

@@ -11,6 +11,12 @@ final class OrderingModel: @unchecked Sendable {
     struct Row {
         var state: OrderedRow
         var versions: [(timeStamp: TimeStamp, writer: Device, isDelete: Bool)]
+
+        func lifted(to table: Table) -> Row {
+            var row = self
+            row.state.values = RowValues(of: state, in: table)
+            return row
+        }
     }
 
     /// The batch of a device, and the owner of one of its parts.
@@ -37,6 +43,8 @@ final class OrderingModel: @unchecked Sendable {
 
     private let world: World
     private var timeStamps: [TimeStamp]
+    /// By partition, the greatest number of a schema version that a part has named.
+    private var versions: [Int]
     private(set) var rows: [RowKey: Row] = [:]
     private var progress: [DeviceKey: Progress] = [:]
     /// The parts of numbered batches that were ordered.
@@ -53,6 +61,7 @@ final class OrderingModel: @unchecked Sendable {
     init(_ world: World) {
         self.world = world
         timeStamps = Array(repeating: .zero, count: world.scenario.partitions)
+        versions = Array(repeating: 0, count: world.scenario.partitions)
     }
 
     /// Compares a whole result with the part that it is of.
@@ -60,6 +69,10 @@ final class OrderingModel: @unchecked Sendable {
         if partitionOfOwner.updateValue(partition, forKey: part.owner) ?? partition != partition {
             return world.fail(.oneOrder, "\(part.owner) is in another partition: \(partition)")
         }
+        guard let version = world.scenario.schemas[part.schema] else {
+            return world.fail(.rules, "the schema version \(part.schema) is not known; \(name(part))")
+        }
+        versions[partition] = max(versions[partition], version.version.ordinal)
         let expected = verdict(on: part)
         guard result.verdict == expected else {
             return world.fail(.appliedOnce, "a part is \(result.verdict), and should be \(expected); \(name(part))")
@@ -74,7 +87,7 @@ final class OrderingModel: @unchecked Sendable {
             known.kept = (known.kept + [(batch, part.contentHash)]).suffix(16)
             progress[part.deviceKey] = known
         }
-        apply(part, result, partition)
+        apply(part, version.schema, result, partition)
     }
 
     private func verdict(on part: ChangePart) -> OrderedPiece.Verdict {
@@ -93,11 +106,12 @@ final class OrderingModel: @unchecked Sendable {
         }
     }
 
-    private func apply(_ part: ChangePart, _ result: OrderedPiece, _ partition: Int) {
+    private func apply(_ part: ChangePart, _ schema: Schema, _ result: OrderedPiece, _ partition: Int) {
         guard result.results.count == part.changes.count else {
             return world.fail(
                 .rules, "\(part.changes.count) changes have \(result.results.count) results; \(name(part))")
         }
+        let reached = world.scenario.versions[versions[partition] - 1]
         var touched: [RowKey: Row] = [:]
         var timeStamp = timeStamps[partition]
         var mustAbort = part.hasIngestRefusal
@@ -115,7 +129,7 @@ final class OrderingModel: @unchecked Sendable {
                     mustAbort = true
                     continue
                 }
-                counted[key] = size(of: key)
+                counted[key] = size(of: key, reached)
             }
             let id = change.identity.map { AppliedChangeKey(device: part.deviceKey, id: $0.id) }
             if let id, let first = appliedNow[id] ?? applied[id] {
@@ -129,8 +143,8 @@ final class OrderingModel: @unchecked Sendable {
                 }
                 continue
             }
-            var row = touched[key] ?? rows[key]
-            let decided = ExpectedDecision(change, on: row, by: part, world.scenario.schema)
+            var row = (touched[key] ?? rows[key])?.lifted(to: reached.tables[key.table])
+            let decided = ExpectedDecision(change, on: row, by: part, schema, reached)
             switch decided.decision {
             case .unchanged(let status):
                 expected.append(status)
@@ -205,8 +219,7 @@ final class OrderingModel: @unchecked Sendable {
     /// The JSON of the values that are not defaults.
     private func countedBytes(_ row: OrderedRow) -> Int {
         zip(world.scenario.schema.tables[row.key.table].columns, RowText.values(of: row)).reduce(0) { sum, next in
-            let initial = next.0.defaultValue.map { String(decoding: $0, as: UTF8.self) } ?? "null"
-            return sum + (next.1 == initial ? 0 : next.1.utf8.count)
+            sum + (next.1 == RowText.initial(next.0) ? 0 : next.1.utf8.count)
         }
     }
 
@@ -225,9 +238,10 @@ final class OrderingModel: @unchecked Sendable {
     }
 
     /// The JSON of a row before the part, or what a new row has without any value sent.
-    private func size(of key: RowKey) -> Int {
-        if let row = rows[key] { return RowText.values(of: row.state).reduce(0) { $0 + $1.utf8.count } }
-        return world.scenario.schema.tables[key.table].columns.reduce(0) { $0 + ($1.defaultValue?.count ?? 4) }
+    private func size(of key: RowKey, _ schema: Schema) -> Int {
+        let table = schema.tables[key.table]
+        let values = rows[key].map { RowText.values(of: $0.state, in: table) } ?? table.columns.map(RowText.initial)
+        return values.reduce(0) { $0 + $1.utf8.count }
     }
 
     private func compare(

@@ -7,11 +7,12 @@ final class StreamModel: @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
     struct Version {
         let row: OrderedRow
-        let json: [UInt8]
+        /// As written, and as under later schema versions: a stream that is rebuilt has the columns that were added since.
+        let spellings: [[UInt8]]
         /// The timeStamp of the next version.
         var replacedAt: TimeStamp?
 
-        var largestSize: Int { json.count }
+        var largestSize: Int { spellings.reduce(0) { max($0, $1.count) } }
 
         func isNewest(at head: TimeStamp) -> Bool {
             row.timeStamp <= head && replacedAt.map { $0 > head } ?? true
@@ -28,16 +29,29 @@ final class StreamModel: @unchecked Sendable {
         for row in rows {
             if let old = newest[row.key] { versions[row.key.owner]?[old].replacedAt = row.timeStamp }
             newest[row.key] = versions[row.key.owner]?.count ?? 0
-            versions[row.key.owner, default: []].append(
-                Version(row: row, json: RowText.json(of: row, world.scenario.schema)))
+            versions[row.key.owner, default: []].append(Version(row: row, spellings: spellings(of: row)))
         }
+    }
+
+    private func spellings(of row: OrderedRow) -> [[UInt8]] {
+        var spellings: [[UInt8]] = []
+        var last = 0
+        for schema in world.scenario.versions where schema.tables.indices.contains(row.key.table) {
+            let table = schema.tables[row.key.table]
+            guard table.columns.count >= row.values.count, table.columns.count > last else { continue }
+            last = table.columns.count
+            var later = row
+            later.values = RowValues(of: row, in: table)
+            spellings.append(RowText.json(of: later, schema))
+        }
+        return spellings
     }
 
     func versions(of owner: SyncID) -> [Version] { versions[owner] ?? [] }
 
     /// The version of an owner's row with this JSON.
     func version(_ json: [UInt8], of owner: SyncID) -> Version? {
-        versions[owner]?.first { $0.json == json }
+        versions[owner]?.first { $0.spellings.contains(json) }
     }
 
     func head(of owner: SyncID) -> TimeStamp { versions[owner]?.last?.row.timeStamp ?? .zero }
@@ -98,8 +112,7 @@ final class StreamModel: @unchecked Sendable {
         let all = (versions[owner] ?? []).filter { $0.isNewest(at: page.head) }
         let due = all.filter { $0.row.timeStamp > known[$0.row.knowledgeID] && !pull.held.contains($0.row.timeStamp) }
         let sent = due.prefix(page.count)
-        let json = [UInt8](sent.map(\.json).joined(separator: [UInt8(ascii: ",")]))
-        guard json == page.json, page.hasMore ? page.count < due.count : page.count == due.count else {
+        guard Self.isJSON(page.json, of: sent), page.hasMore ? page.count < due.count : page.count == due.count else {
             return world.fail(
                 .exactPull,
                 "\(owner) at \(page.head), more \(page.hasMore), held \(pull.held.sorted()), knowledge \(known): "
@@ -108,6 +121,22 @@ final class StreamModel: @unchecked Sendable {
         }
         checkEntries(
             page, known, all: all.map(\.row), sent: sent.map(\.row), rest: due.dropFirst(page.count).map(\.row))
+    }
+
+    /// Whether JSON has these rows, with commas between them.
+    private static func isJSON(_ json: [UInt8], of rows: some Sequence<Version>) -> Bool {
+        var rest = json[...]
+        for row in rows {
+            if rest.startIndex > 0 {
+                guard rest.popFirst() == UInt8(ascii: ",") else { return false }
+            }
+            let found = row.spellings.first {
+                rest.starts(with: $0) && [nil, UInt8(ascii: ",")].contains(rest.dropFirst($0.count).first)
+            }
+            guard let found else { return false }
+            rest = rest.dropFirst(found.count)
+        }
+        return rest.isEmpty
     }
 
     /// The vector never falls, covers what was sent, and on a cut page passes no row that was not.

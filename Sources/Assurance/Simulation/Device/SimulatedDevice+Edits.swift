@@ -11,7 +11,7 @@ extension SimulatedDevice {
         var edits = (0..<count).map { _ in
             let owner = random.once(in: 2) ? caller : random.pick(owners)
             return Edit(
-                random, world.scenario.schema, rowCount: world.scenario.rowCount, owner: owner,
+                random, writable, rowCount: world.scenario.rowCount, owner: owner,
                 seen: { [memory] in memory.copy.seen(owner, $0, $1) }, now: now)
         }
         if world.scenario.hasChangeIDs { nameChanges(&edits, owners) }

@@ -34,7 +34,8 @@ extension SimulatedDevice {
     /// The epoch of another history: all owners of the vector must resync.
     private func pullOtherEpoch(mustAnswer: Bool) async {
         let request = body(
-            nil, memory.copy.requestFields + #","epoch":"\#(String(repeating: "f", count: 32))","limit":1000"#)
+            nil, memory.copy.requestFields + #","epoch":"\#(String(repeating: "f", count: 32))","limit":1000"#,
+            ofHistory: false)
         await expectResync(granted.intersection(memory.copy.named), request, mustAnswer: mustAnswer)
     }
 
@@ -63,7 +64,7 @@ extension SimulatedDevice {
 
     /// A batch of another history: it is refused and not appended.
     private func uploadToOtherEpoch() async {
-        let edit = Edit(newRow: "other\(random.number(1...1_000_000))", of: caller, world.scenario.schema, random)
+        let edit = Edit(newRow: "other\(random.number(1...1_000_000))", of: caller, writable, random)
         let changes = "[\(edit.json(schema))]"
         let batch = memory.nextNumber
         let request =
@@ -100,7 +101,7 @@ extension SimulatedDevice {
     private func useSkippedNumber() async {
         guard let newest = done?.number, memory.batch == nil else { return }
         guard let number = (1..<newest).last(where: { !sentNumbers.contains($0) }) else { return }
-        let edit = Edit(newRow: "skipped\(number)", of: caller, world.scenario.schema, random)
+        let edit = Edit(newRow: "skipped\(number)", of: caller, writable, random)
         let batch = Batch(number: number, isAtomic: false, edits: [edit], json: "[\(edit.json(schema))]")
         world.audit.admission.record([edit], json: batch.json)
         let response = await post("/v1/upload", body(batch, nil), headers: [("Prefer", "wait=10")], changes: 1)
@@ -113,7 +114,7 @@ extension SimulatedDevice {
     /// A request of just the largest size, and one that exceeds it.
     private func exceedLimit() async {
         let isTooLarge = random.once(in: 2)
-        let edit = Edit(newRow: "large\(random.number(1...1_000_000))", of: caller, world.scenario.schema, random)
+        let edit = Edit(newRow: "large\(random.number(1...1_000_000))", of: caller, writable, random)
         let changes = "[\(edit.json(schema))]"
         let batch = memory.nextNumber
         let fields = isTooLarge ? #""batch":\#(batch),"changes":\#(changes),"# : #""limit":1,"#

@@ -25,6 +25,8 @@ final class SimulatedDevice: @unchecked Sendable {
         var named: [Edit] = []
         /// Counts the ids; devices have the same ones.
         var nextChangeID = 1
+        /// As the server last gave it; `nil` for a device that names none.
+        var schemaVersion: String?
         /// Linked owners, with `read` or `write`.
         var links: [(owner: SyncID, access: String)] = []
     }
@@ -39,6 +41,10 @@ final class SimulatedDevice: @unchecked Sendable {
     private var token: SimulatedIssuer.Token?
     /// Whether its tokens are for it alone.
     private let hasOwnToken: Bool
+    /// Whether its requests name the schema version that the server last gave.
+    private let namesVersion: Bool
+    /// The schema version whose columns its app has.
+    private var app = 1
     /// When the time of its long poll is over; `nil` while it has none.
     var pollEnd: Duration?
     /// The outcomes of its batches, by number and content.
@@ -51,12 +57,19 @@ final class SimulatedDevice: @unchecked Sendable {
     var random: SeededGenerator { world.random }
     var schema: Schema { world.scenario.schema }
 
+    /// The version in which it writes: that of its app, at most the one that it names.
+    var writable: Schema {
+        let named = memory.schemaVersion.flatMap { world.scenario.schemas[$0]?.version.ordinal } ?? 1
+        return world.scenario.versions[min(app, named) - 1]
+    }
+
     init(_ name: String, of caller: SyncID, _ world: World) {
         self.name = name
         self.caller = caller
         self.world = world
         device = Device(caller: caller, knowledgeID: KnowledgeID(unchecked: name))
         hasOwnToken = world.random.once(in: 2)
+        namesVersion = !world.random.branch().once(in: 4)
         chooseLinks()
         backup = memory
     }
@@ -76,6 +89,7 @@ final class SimulatedDevice: @unchecked Sendable {
 
     func act() async {
         await world.pause(upTo: random.pick([.milliseconds(1), .milliseconds(100), .seconds(3)]))
+        if app < world.scenario.versions.count, random.once(in: 2) { app += 1 }
         if memory.batch == nil, !random.once(in: 3) { edit() }
         switch random.number(0...20) {
         case 0...8: await sync()
@@ -184,8 +198,12 @@ final class SimulatedDevice: @unchecked Sendable {
         if let batch, batch.number == nil { memory.batch = nil }
     }
 
-    func body(_ batch: Batch?, _ fields: String?) -> String {
+    /// - Parameter ofHistory: whether the request names the history and its schema version.
+    func body(_ batch: Batch?, _ fields: String?, ofHistory: Bool = true) -> String {
         var parts = [#""knowledgeId":"\#(name)""#]
+        if ofHistory, let version = memory.schemaVersion {
+            parts.append(#""epoch":"\#(world.scenario.history.epoch)","schemaVersion":"\#(version)""#)
+        }
         if let batch {
             if let number = batch.number { parts.append(#""batch":\#(number)"#) }
             if batch.isAtomic { parts.append(#""atomic":true"#) }
@@ -329,6 +347,7 @@ final class SimulatedDevice: @unchecked Sendable {
             world.fail(.ownersApart, "\(name) is told that \(answer.revoked) are revoked, not \(revoked.sorted())")
         }
         for owner in answer.revoked { memory.copy.drop(SyncID(unchecked: owner)) }
+        takeVersion(of: answer)
         let sent = memory.copy.vector
         for row in answer.rows { memory.copy.apply(row, schema) }
         memory.copy.applyVector(of: answer)
@@ -342,6 +361,18 @@ final class SimulatedDevice: @unchecked Sendable {
             }
         }
         if !answer.resync.isEmpty { world.fail(.drainedEqual, "\(name) must resync, though the epoch is the same") }
+    }
+
+    /// A device is never taken back to an older version than it names: it may have written columns that that one lacks.
+    private func takeVersion(of answer: Answer) {
+        guard let version = answer.schemaVersion, let next = world.scenario.schemas[version]?.version.ordinal else {
+            return world.fail(.rules, "\(name) is told the schema version \(answer.schemaVersion ?? "none")")
+        }
+        guard namesVersion else { return }
+        if let last = memory.schemaVersion.flatMap({ world.scenario.schemas[$0]?.version.ordinal }), next < last {
+            world.fail(.rules, "\(name) names schema version \(last), and is told \(next)")
+        }
+        memory.schemaVersion = version
     }
 
     /// The vector never falls: what the device has stays covered.

@@ -47,7 +47,13 @@ struct Scenario {
     let rowCount: Int
     /// The longest delay of a request or an answer.
     let longestDelay: Duration
-    let schema: Schema
+    /// The schema versions, which are registered one after the other while devices work; one in most runs.
+    let versions: [Schema]
+    /// By number.
+    let schemas: SchemaHistory
+
+    /// The newest version, which has all tables and columns.
+    var schema: Schema { versions[versions.count - 1] }
 
     init(_ random: SeededGenerator) {
         partitions = random.number(1...3)
@@ -73,7 +79,6 @@ struct Scenario {
         maxLag = random.pick([nil, nil, .seconds(2)])
         rowCount = random.pick([1, 2, 4, 8])
         longestDelay = random.pick([.zero, .milliseconds(2), .milliseconds(40), .milliseconds(800)])
-        schema = Self.tables
         let sizes = random.branch()
         maxBatchRowBytes = sizes.once(in: 4) ? sizes.number(10...120) : OutcomeLimits().maxBatchRowBytes
         hasChangeIDs = sizes.branch().once(in: 2)
@@ -82,43 +87,23 @@ struct Scenario {
         maxOwnerRows = quotas.once(in: 5) ? quotas.number(1...6) : quotas.once(in: 5) ? 0 : OutcomeLimits().maxOwnerRows
         maxOwnerBytes =
             quotas.once(in: 5) ? quotas.number(20...200) : quotas.once(in: 5) ? 0 : OutcomeLimits().maxOwnerBytes
+        versions = quotas.once(in: 2) ? SimulatedSchema.versions : [SimulatedSchema.versions[0]]
+        schemas = Self.history(of: versions)
     }
 
-    /// Every policy, and types whose canonical form may differ from what is sent.
-    private static let tables = Schema(tables: [
-        Table(
-            name: "note",
-            columns: [
-                Column(name: "title", type: .text, isNullable: false, maximumLength: 40),
-                Column(name: "count", type: .integer, isNullable: false, defaultValue: Array("0".utf8)),
-                Column(name: "price", type: .decimal(precision: 8, scale: 2)),
-                Column(name: "extra", type: .json),
-            ]),
-        Table(
-            name: "status", policy: .lastWriteWins,
-            columns: [
-                Column(name: "done", type: .boolean),
-                Column(name: "due", type: .timestamp),
-                Column(name: "share", type: .real),
-            ]),
-        Table(
-            name: "account", policy: .checkBase,
-            columns: [
-                Column(name: "balance", type: .integer),
-                Column(name: "opened", type: .date),
-                Column(name: "key", type: .uuid),
-                Column(name: "photo", type: .bytes),
-            ]),
-    ])
+    /// The first versions.
+    func schemas(upTo count: Int) -> SchemaHistory { Self.history(of: Array(versions.prefix(count))) }
+
+    private static func history(of versions: [Schema]) -> SchemaHistory {
+        var history = SchemaHistory()
+        for (index, schema) in versions.enumerated() {
+            history.append(.init(version: SchemaVersion(ordinal: index + 1, of: schema), schema: schema))
+        }
+        return history
+    }
 
     var history: History {
         History(epoch: "0123456789abcdef0123456789abcdef", partitions: partitions, clock: clock, pieceSize: pieceSize)
-    }
-
-    var schemas: SchemaHistory {
-        var history = SchemaHistory()
-        history.append(.init(version: SchemaVersion(ordinal: 1, of: schema), schema: schema))
-        return history
     }
 }
 

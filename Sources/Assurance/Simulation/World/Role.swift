@@ -27,6 +27,10 @@ final class Role: @unchecked Sendable {
     private var processes: [SimulatedProcess] = []
     private var stage: FanOut<SimulatedLog, SimulatedStore>?
     private var handler: SimulatedGateway?
+    /// The schema versions that its process knows.
+    private var known = KnownSchemas()
+    /// Prepares the tables for schema versions.
+    private var learning: [Task<Void, Never>] = []
     private var folder: String?
     private var isEnding = false
 
@@ -56,11 +60,12 @@ final class Role: @unchecked Sendable {
         let log = SimulatedLog(world: world, process: process)
         let store = SimulatedStore(world: world, process: process)
         let scenario = world.scenario
-        let context = StageContext(
-            log: log, history: scenario.history, schemas: KnownSchemas(scenario.schemas), clock: world.clock)
+        let schemas = world.schemas
+        known = KnownSchemas(schemas)
+        let context = StageContext(log: log, history: scenario.history, schemas: known, clock: world.clock)
         switch kind {
         case .gateway:
-            handler = SimulatedGateway(world, process, log)
+            handler = SimulatedGateway(world, process, log, known)
             return
         case .ingest:
             let stage = IngestService(
@@ -75,7 +80,7 @@ final class Role: @unchecked Sendable {
                     .with(\.appendBytes, scenario.stepBytes / 4).with(\.overlayBytes, scenario.overlayBytes)
                     .with(\.retryDelay, .milliseconds(200)))
             run(process) {
-                try await store.prepare(scenario.schemas, epoch: scenario.history.epoch)
+                try await store.prepare(schemas, epoch: scenario.history.epoch)
                 try await stage.run()
             }
         case .fanOut:
@@ -101,6 +106,34 @@ final class Role: @unchecked Sendable {
             process.kill()
             startLater()
         }
+    }
+
+    func knows(_ count: Int) -> Bool { known.now.entries.count == count }
+
+    /// Has the process read the versions that `control` has by then, after some time.
+    func learnLater() {
+        guard let process, process.isAlive else { return }
+        _ = world.scheduler.schedule(at: world.scheduler.now + world.random.delay(upTo: .seconds(4))) { [self] in
+            if process.isAlive { learning.append(Task { await learn(world.schemas, process) }) }
+        }
+    }
+
+    /// Makes versions known to the process, and before that to the tables if it writes them.
+    private func learn(_ schemas: SchemaHistory, _ process: SimulatedProcess) async {
+        let known = known
+        let store = SimulatedStore(world: world, process: process)
+        while writesTables {
+            do {
+                try await store.prepare(schemas, epoch: world.scenario.history.epoch)
+                break
+            } catch {
+                guard process.isAlive else { return }
+                await world.pause(upTo: .seconds(1))
+            }
+        }
+        guard process.isAlive else { return }
+        world.record("\(process.name) knows \(schemas.entries.count) schema versions")
+        known.learn(schemas)
     }
 
     private func startLater() {
@@ -156,6 +189,7 @@ final class Role: @unchecked Sendable {
             await process.ended()
             process.kill()
         }
+        for task in learning { await task.value }
         await handler?.close()
     }
 }

@@ -2,6 +2,7 @@ import DeviceModel
 import Gateway
 import HTTP
 import Observability
+import PartitionSupervision
 import SyncModel
 
 /// A gateway process without its HTTP server: requests and answers are values.
@@ -15,7 +16,7 @@ final class SimulatedGateway: @unchecked Sendable {
     /// The fan-outs report to it.
     let backlog: UploadBacklog?
 
-    init(_ world: World, _ process: SimulatedProcess, _ log: SimulatedLog) {
+    init(_ world: World, _ process: SimulatedProcess, _ log: SimulatedLog, _ schemas: KnownSchemas) {
         self.world = world
         self.process = process
         start = world.scheduler.now
@@ -30,11 +31,10 @@ final class SimulatedGateway: @unchecked Sendable {
         backlog = world.scenario.maxLag.map {
             UploadBacklog(partitions: world.scenario.partitions, maximumLag: $0)
         }
-        let schemas = world.scenario.schemas
         handler = GatewayHandler(
             log: log, link: SimulatedLink(world: world, process: process),
             authenticator: world.issuer.authenticator(world.clock),
-            history: world.scenario.history, schemas: { schemas },
+            history: world.scenario.history, schemas: { schemas.now },
             limits: SyncLimits(
                 maxBatchBytes: world.scenario.maxBatchBytes,
                 outcome: OutcomeLimits(

@@ -17,7 +17,7 @@ extension World {
     /// Runs devices among faults, then ends the faults, waits until everything is at rest, and checks it.
     func play() async {
         do {
-            try await store.prepare(scenario.schemas, epoch: scenario.history.epoch)
+            try await store.prepare(schemas, epoch: scenario.history.epoch)
         } catch {
             fail(.progress, "the tables could not be created: \(error)")
         }
@@ -33,6 +33,7 @@ extension World {
             }
         }
         endFaults()
+        registerSchemas()
         await settle()
         await withTicks {
             await playPolls()
@@ -79,6 +80,7 @@ extension World {
     /// Whether every upload is admitted, ordered, written and in every fan-out: a device may pull from any.
     func isQuiet() async -> Bool {
         audit.catchUp()
+        guard areSchemasKnown else { return false }
         for partition in 0..<scenario.partitions {
             let end = log.records(of: TopicPartition(.changes, partition), from: 0).count
             do {
@@ -109,7 +111,7 @@ extension World {
     /// The tables have every row as the results do.
     private func checkTables() async {
         for partition in 0..<scenario.partitions {
-            let tables = await Tables(of: partition, in: store, scenario.schema)
+            let tables = await Tables(of: partition, in: store)
             for row in tables.rows where audit.model.rows[row.key].map({ $0.state.timeStamp }) != row.timeStamp {
                 return fail(.publishThenWrite, "the tables have \(row), which is not the newest")
             }
@@ -176,8 +178,8 @@ extension World {
                 fail(.sameBytes, "a replay of partition \(partition) has \(records.count) results")
             }
             let (first, second) = (
-                await Tables(of: partition, in: store, scenario.schema),
-                await Tables(of: partition, in: tables, scenario.schema)
+                await Tables(of: partition, in: store),
+                await Tables(of: partition, in: tables)
             )
             if first != second { fail(.sameBytes, "a replay of partition \(partition) has other tables") }
         }
@@ -192,7 +194,7 @@ private struct Tables: Equatable {
     private var applied: [AppliedChangeKey: AppliedChange] = [:]
     private var state: PartitionState?
 
-    init(of partition: Int, in store: MemoryRecordStore, _ schema: Schema) async {
+    init(of partition: Int, in store: MemoryRecordStore) async {
         let chunks = Mutex<[SnapshotChunk]>([])
         do {
             let ordinal = try await store.position(of: partition)?.state.schemaOrdinal ?? 0

@@ -78,7 +78,7 @@ extension SimulatedDevice {
 
     /// Creates a row, and waits for the outcome, which must come.
     func writeRow() async {
-        let edit = Edit(newRow: "poll\(memory.nextNumber)", of: caller, world.scenario.schema, random)
+        let edit = Edit(newRow: "poll\(memory.nextNumber)", of: caller, writable, random)
         let batch = Batch(number: memory.nextNumber, isAtomic: false, edits: [edit], json: "[\(edit.json(schema))]")
         // After a backup was restored the number may be an earlier one: its outcome is refused, and not kept.
         let isNewest = memory.nextNumber > sentNumbers.max() ?? 0

@@ -55,6 +55,7 @@ extension SyncRequest {
                 : $0.syncID.utf8.lexicographicallyPrecedes($1.syncID.utf8)
         }
         next.cutFrom = answer.cutFromJSON
+        next.schemaVersion = answer.schemaVersion
         return next
     }
 }

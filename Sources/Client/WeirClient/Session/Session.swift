@@ -116,6 +116,7 @@ extension Weir {
             limit: min(attachment.options.pageRows, schema.limits.maxLimit))
         request.knowledge = try file.knowledge()
         request.cutFrom = try file.cutFrom()
+        if schema.schema.epoch == request.epoch { request.schemaVersion = schema.schema.schemaVersion }
         // The server takes what it receives for the token's account, and a batch's bases for those of its epoch.
         let mayFreeze = try !record.mustDrain && schema.schema.epoch == file.epoch
         if exchange.rejection == nil, caller.isVerified, try mayFreeze || file.hasBatch {

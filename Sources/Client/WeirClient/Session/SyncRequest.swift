@@ -7,6 +7,8 @@ struct SyncRequest {
 
     let knowledgeID: String
     let epoch: String?
+    /// As the server last gave it with that epoch; a batch has that of its freezing.
+    var schemaVersion: String?
     var batch: Batch?
     var knowledge: [KnowledgeEntry] = []
     /// As the last answer had it.
@@ -29,6 +31,7 @@ struct SyncRequest {
             json.beginObject()
             json.member("knowledgeId", knowledgeID)
             if let epoch { json.member("epoch", epoch) }
+            if let schemaVersion { json.member("schemaVersion", schemaVersion) }
             head = json.take()
         }
         head.append(UInt8(ascii: ","))

@@ -218,6 +218,10 @@ package struct ChangePart: Sendable, Hashable {
     /// Whether ``OrderedRow/isExact`` is about columns alone; before rules version 4 another `updatedAt` counted, too.
     var isExactByColumns: Bool { rules >= 4 }
 
+    /// Whether a change that writes every column of the part's schema version replaces a row whole that has columns of later versions:
+    /// before rules version 5, although the device may lack what others have written in those.
+    var replacesLaterColumns: Bool { rules < 5 }
+
     package var deviceKey: DeviceKey { DeviceKey(owner: owner, device: device) }
 
     /// The rows of the changes in their order, with duplicates.

@@ -76,6 +76,7 @@ package enum RulesVersion {
     ///
     /// Version 2 limits the rows that a part touches (``TouchedRows``). Version 3 applies a change with a `changeId` once
     /// (``AppliedChange``), and limits what an owner has (``OwnerQuota``). Version 4 knows
-    /// ``Change/ifUnchanged`` and ``Change/isForLiveRow``, and ``OrderedRow/isExact`` is about columns alone.
-    package static let current = 4
+    /// ``Change/ifUnchanged`` and ``Change/isForLiveRow``, and ``OrderedRow/isExact`` is about columns alone. With version 5
+    /// a change that writes every column of an older schema version replaces no row that has newer columns.
+    package static let current = 5
 }

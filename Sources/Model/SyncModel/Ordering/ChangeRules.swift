@@ -349,7 +349,10 @@ struct ChangeRules {
         let table = schema.tables[change.table]
         let updatedAt = rowUpdatedAt(change, over: old, policy: table.policy)
         var isAltered = isAltered
-        let isFull = change.values.writesAll(table.columns.count)
+        let hasLaterColumns = reached.tables[change.table].columns.count > table.columns.count
+        let isFull =
+            change.values.writesAll(table.columns.count)
+            && (isCreation || !hasLaterColumns || part.replacesLaterColumns)
         if !repeated.isEmpty, repeated.contains(key) { isAltered = true }
         // The device may still have the tombstone's other columns of a revived row, unless the change writes every
         // column.

@@ -9,6 +9,13 @@ package struct SchemaVersion: Sendable, Hashable {
         self.ordinal = ordinal
         self.hash = hash
     }
+
+    /// Whether a text has the form of ``hash``.
+    package static func isHash(_ text: String) -> Bool {
+        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+        let letters = UInt8(ascii: "a")...UInt8(ascii: "f")
+        return text.utf8.count == 32 && text.utf8.allSatisfy { digits.contains($0) || letters.contains($0) }
+    }
 }
 
 /// All known schema versions, by ordinal and by hash.

@@ -86,7 +86,8 @@ extension GatewayHandler {
         _ caller: Caller, _ envelope: Envelope, held: [SyncID: Set<TimeStamp>] = [:],
         leastHeads: [SyncID: TimeStamp] = [:], maximumBytes: Int? = nil
     ) throws(Problem) -> PullPage {
-        let server = PullPage.Server(epoch: history.epoch, schemaVersion: try newestSchema().version.hash)
+        let version = if let ahead = versionAhead(in: envelope) { ahead } else { try newestSchema().version.hash }
+        let server = PullPage.Server(epoch: history.epoch, schemaVersion: version)
         return PullPage(
             caller: caller, envelope: envelope, server: server, held: held, leastHeads: leastHeads,
             maximumBytes: maximumBytes ?? configuration.pageBytes)

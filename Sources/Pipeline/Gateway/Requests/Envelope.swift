@@ -10,7 +10,7 @@ struct Envelope: Sendable {
     struct Fields: OptionSet {
         let rawValue: Int
 
-        /// epoch, schemaVersion, batch, atomic, changes.
+        /// batch, atomic, changes.
         static let upload = Fields(rawValue: 1)
         /// knowledge, cutFrom, limit, compact.
         static let pull = Fields(rawValue: 2)
@@ -72,6 +72,8 @@ extension Envelope {
                 try readDescription(member.value)
             } else if member.isNamed("epoch") {
                 epoch = try Self.text(member.value, "epoch")
+            } else if member.isNamed("schemaVersion") {
+                schemaVersion = try Self.text(member.value, "schemaVersion")
             } else if fields.contains(.upload), try readUpload(member) {
                 continue
             } else if fields.contains(.pull), try readPull(member) {
@@ -99,9 +101,7 @@ extension Envelope {
     }
 
     private mutating func readUpload(_ member: borrowing JSONMember) throws(Problem) -> Bool {
-        if member.isNamed("schemaVersion") {
-            schemaVersion = try Self.text(member.value, "schemaVersion")
-        } else if member.isNamed("batch") {
+        if member.isNamed("batch") {
             if !member.value.isNull { batch = try Self.batchNumber(member.value, "batch") }
         } else if member.isNamed("atomic") {
             isAtomic = try Self.flag(member.value, "atomic")

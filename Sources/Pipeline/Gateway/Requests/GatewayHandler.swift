@@ -205,6 +205,18 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         return newest
     }
 
+    /// The version that a request names where another gateway of this history has told it to the device, and this one has yet to
+    /// learn it; `nil` for a version that is known, and for any that is not said to be of this history.
+    ///
+    /// To check the changes against an older version would refuse their newer columns, and to name that one in an answer would
+    /// take the device back to it.
+    func versionAhead(in envelope: Envelope) -> String? {
+        guard let version = envelope.schemaVersion, SchemaVersion.isHash(version), let epoch = envelope.epoch,
+            epoch.utf8.elementsEqual(history.epoch.utf8), schemas()[version] == nil
+        else { return nil }
+        return version
+    }
+
     /// Adds the headers about the limits to the response of a request that has taken its tokens.
     static func adding(
         _ status: RateLimitStatus?, _ work: () throws(Problem) -> HTTPHandlerResult

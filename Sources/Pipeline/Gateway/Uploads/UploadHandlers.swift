@@ -69,9 +69,13 @@ extension GatewayHandler {
         let rows = ShownRows(for: caller, maximumBytes: configuration.pageBytes)
         var outcome = outcome
         do throws(FanOutError) {
-            if let shown = try await known(outcome.batch, of: upload, device, rows, until: deadline) {
-                outcome.show(rowsOf: shown)
+            var shown = try await known(outcome.batch, of: upload, device, rows, until: deadline)
+            if shown == nil, outcome.batch != nil {
+                // From another fan-out than the outcome, which that one has yet to reach.
+                shown = try await outcomes.outcome(
+                    of: upload, device: device, batch: outcome.batch, rows: rows, until: deadline)
             }
+            if let shown { outcome.show(rowsOf: shown) }
         } catch {
             if outcome.batch != nil { throw Problem(FanOutError.pending) }
         }
@@ -141,7 +145,10 @@ extension GatewayHandler {
         if let epoch = envelope.epoch, !epoch.utf8.elementsEqual(history.epoch.utf8) {
             return .refused(BatchOutcome(batch: envelope.batch, refusal: .historyChanged))
         }
-        // An unknown version belongs to another server; its changes are checked against the newest one.
+        if let version = versionAhead(in: envelope) {
+            throw Problem(.notReady, "schema version \(version) is not known here yet: send the request again")
+        }
+        // Another unknown version belongs to another server; its changes are checked against the newest one.
         let schema = try envelope.schemaVersion.flatMap { schemas()[$0] } ?? newestSchema()
         let others = partitions(namedBy: envelope, of: caller)
         try checkBacklog(of: caller, naming: others)

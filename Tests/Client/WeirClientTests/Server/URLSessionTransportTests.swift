@@ -113,7 +113,7 @@ import WeirClient
 
     /// Also before it is on its way, and when its response is complete.
     @Test func aRequestMayBeCancelledAtAnyMoment() async throws {
-        let count = TestLength.count(200, long: 5000)
+        let count = TestLength.count(200, long: 1000)
         let transport = URLSessionTransport()
         try await withThrowingTaskGroup { group in
             for _ in 0..<8 {

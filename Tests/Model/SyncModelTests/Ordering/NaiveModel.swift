@@ -239,12 +239,12 @@ struct NaiveModel {
         let isRevival = versions[key] != nil
         if !isRevival { makers[key] = change.knowledgeID.text }
         let isAltered = isRevival && !absent.isEmpty || absent.contains { $0.defaultValue != nil }
-        return write(change, key, part, table, sent, isDeleted: false, isAltered: isAltered)
+        return write(change, key, part, table, sent, isCreation: true, isDeleted: false, isAltered: isAltered)
     }
 
     private mutating func write(
         _ change: Change, _ key: RowKey, _ part: ChangePart, _ table: Table, _ values: [String: String],
-        isDeleted: Bool, isAltered: Bool
+        isCreation: Bool = false, isDeleted: Bool, isAltered: Bool
     ) -> Answer {
         newest = max(newest + 1, part.logTime)
         var updatedAt = part.logTime
@@ -252,11 +252,13 @@ struct NaiveModel {
             let told = min(change.updatedAt ?? part.logTime, part.logTime)
             updatedAt = ((versions[key] ?? []).last.map { [$0.updatedAt, told] } ?? [told]).max() ?? told
         }
+        let replaced = isCreation || part.rules < 5 ? table : reached.tables[change.table]
         let isClamped = table.policy == .lastWriteWins && updatedAt != change.updatedAt
         versions[key, default: []].append(
             Version(
                 timeStamp: newest, device: part.device, batch: part.batch, isDeleted: isDeleted, values: values,
-                updatedAt: updatedAt, logTime: part.logTime, isFull: sent(change, table).count == table.columns.count,
+                updatedAt: updatedAt, logTime: part.logTime,
+                isFull: sent(change, table).count == replaced.columns.count,
                 isAltered: isAltered || change.isAltered, isClamped: isClamped, isDelete: change.isDelete,
                 rules: part.rules))
         return Answer(
@@ -281,7 +283,7 @@ struct NaiveModel {
         return sent
     }
 
-    private static func initial(_ column: Column) -> String {
+    static func initial(_ column: Column) -> String {
         column.defaultValue.map { String(decoding: $0, as: UTF8.self) } ?? "null"
     }
 }

@@ -16,9 +16,20 @@ import Testing
         try partition.send(.edit(.note, ["1", "2", "\"blue\"", "\"home\""]), schema: "v2")
         let step = try partition.send(.edit(.note, ["3", "4"]), schema: "v1")
         #expect(partition.row(.note)?.values.json == ["3", "4", "\"blue\"", "\"home\""])
-        #expect(step.results.first?.heldFrom == .zero)
+        // A device that lacks the row's version before lacks its color.
+        #expect(step.results.first?.heldFrom == TimeStamp(1))
         try partition.send(.delete(.note), schema: "v1")
         #expect(partition.row(.note)?.values.json == ["3", "4", "\"blue\"", "\"home\""])
+    }
+
+    /// A row was taken for what its device had sent, whatever others had written in later columns.
+    @Test(arguments: [1, 2, 3, 4]) func earlierRulesLeaveOutRowsWithColumnsOfALaterVersion(rules: Int) throws {
+        var partition = Partition()
+        try partition.send(.edit(.note, ["1", "2", "\"blue\"", nil]), schema: "v2")
+        var part = partition.part([.edit(.note, ["3", "4"])])
+        part.rules = rules
+        #expect(try partition.order(part).results.map(\.heldFrom) == [.zero])
+        #expect(partition.row(.note)?.isExact == true)
     }
 
     @Test func rowsAreWrittenUnderTheNewestVersionOfThePartition() throws {
