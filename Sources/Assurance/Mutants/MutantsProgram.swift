@@ -15,6 +15,8 @@ enum MutantsProgram {
         CommandOption(
             "limit", .required("SECONDS"),
             "The longest run of a mutant; by default 600 for the simulation, 60 for tests."),
+        CommandOption(
+            "optimized", .none, "Build the simulation with optimisation: for all mutants that takes less time."),
         CommandOption("list", .none, "List the mutants, and check that each applies."),
     ]
 
@@ -46,7 +48,9 @@ enum MutantsProgram {
         guard !chosen.isEmpty else { throw UsageError("no mutant has \(text ?? "") in its name or file") }
         let package = URL(filePath: FileManager.default.currentDirectoryPath, directoryHint: .isDirectory)
         let scratch = invocation.option("scratch")?.value ?? ".build-mutants"
-        let tree = MutatedTree(package: package, scratch: URL(filePath: scratch, relativeTo: package).absoluteURL)
+        let tree = MutatedTree(
+            package: package, scratch: URL(filePath: scratch, relativeTo: package).absoluteURL,
+            isOptimized: invocation.option("optimized") != nil)
         let run = Run(tree: tree, seeds: seeds, limit: limit.map { .seconds($0) })
         do {
             try tree.write(NumberedMutant.all)

@@ -10,11 +10,16 @@ struct MutatedTree {
     let package: URL
     /// The folder of the copy and its build; what is there is updated, so that a second build takes less time.
     let scratch: URL
+    /// Whether the simulation is optimised: it is built in more time and plays in less.
+    var isOptimized = false
 
     private var tree: URL { scratch.appending(path: "tree") }
 
     /// A program, once it is built.
-    func program(_ judge: Judge) -> URL { scratch.appending(path: "\(judge.folder)/debug/\(judge.program)") }
+    func program(_ judge: Judge) -> URL {
+        let configuration = isOptimized && judge == .simulation ? "release" : "debug"
+        return scratch.appending(path: "\(judge.folder)/\(configuration)/\(judge.program)")
+    }
 
     /// Writes the copy; files that are the same as before are not touched.
     func write(_ mutants: [NumberedMutant]) throws {
@@ -61,7 +66,7 @@ struct MutatedTree {
             [
                 "swift", "build", "--package-path", tree.path, "--scratch-path",
                 scratch.appending(path: judge.folder).path,
-            ] + judge.product
+            ] + judge.product + (isOptimized && judge == .simulation ? Self.optimized : [])
         let run = try await ProgramRun.run(
             "/usr/bin/env", arguments, environment: ["WEIR_TARGETS": judge.target], limit: .seconds(7200))
         guard run.ending == .exit(0) else {
@@ -71,6 +76,9 @@ struct MutatedTree {
                     + (errors.isEmpty ? run.output : errors.prefix(40).joined(separator: "\n")))
         }
     }
+
+    /// Assertions stay, since mutants are found by them, too.
+    private static let optimized = ["-c", "release", "-Xswiftc", "-assert-config", "-Xswiftc", "Debug"]
 
     private static let mutation = """
         import Glibc

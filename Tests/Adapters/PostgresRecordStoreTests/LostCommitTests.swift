@@ -12,7 +12,7 @@ import Testing
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct LostCommitTests {
     /// Cuts the connection at a random byte of the request or the response, before or after the commit.
-    @Test(arguments: TestLength.seeds(2, long: 60))
+    @Test(arguments: TestLength.seeds(2, long: 30))
     func aCommitWhoseResponseIsLostIsWrittenOnce(seed: UInt64) async throws {
         let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)
@@ -75,7 +75,7 @@ struct LostCommitTests {
     }
 
     /// Calls of one transaction.
-    @Test(arguments: TestLength.seeds(2, long: 60))
+    @Test(arguments: TestLength.seeds(2, long: 30))
     func callsOfALostTransactionAreWrittenOnceEach(seed: UInt64) async throws {
         let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)
@@ -98,7 +98,7 @@ struct LostCommitTests {
         #expect(try await place.query("SELECT DISTINCT version::text FROM person") == [["10"]])
     }
 
-    @Test(arguments: TestLength.seeds(2, long: 60))
+    @Test(arguments: TestLength.seeds(2, long: 30))
     func randomlyTerminatedSessionsLoseAndRepeatNothing(seed: UInt64) async throws {
         let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)

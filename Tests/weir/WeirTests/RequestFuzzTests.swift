@@ -40,7 +40,7 @@ import Testing
         let port = weir.port
         var bystander = HealthyDevice(weir)
         let fuzzer = Fuzzer(
-            "HTTP", count: TestLength.count(480, short: 240, long: 15_000), corpus: Self.corpus, words: Self.words)
+            "HTTP", count: TestLength.count(480, short: 240, long: 8000), corpus: Self.corpus, words: Self.words)
         let statuses = try await bystander.watch {
             try await RawConnection.onThread {
                 var open = OpenRequests()

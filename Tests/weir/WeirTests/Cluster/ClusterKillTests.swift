@@ -18,7 +18,7 @@ struct ClusterKillTests {
     }
 
     @Test func nothingAcknowledgedIsLostOrDoubledWhicheverProcessIsKilled() async throws {
-        try await play(rounds: TestLength.count(5, short: 1, long: 19), brokers: 1, seed: 1)
+        try await play(rounds: TestLength.count(5, short: 1, long: 11), brokers: 1, seed: 1)
     }
 
     @Test(.enabled(if: TestLength.current != .short, "WEIR_TEST_LENGTH=full asks for it"))

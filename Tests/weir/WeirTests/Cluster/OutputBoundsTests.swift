@@ -18,7 +18,7 @@ struct OutputBoundsTests {
     /// Of a batch.
     private static let deadLetterBytes = 80 << 10
 
-    @Test(arguments: TestLength.seeds(2, short: 1, long: 10)) func outputsOfRandomBatchesAreBounded(seed: UInt64)
+    @Test(arguments: TestLength.seeds(2, short: 1, long: 6)) func outputsOfRandomBatchesAreBounded(seed: UInt64)
         async throws
     {
         var random = SeededRandom(seed: seed)
