@@ -398,7 +398,7 @@ let package = Package(
                 "KafkaChangeLog", "KafkaServer", "MockKafka", "Observability", "Seeded", "ServerShell",
                 "ThreadExecutor",
             ]),
-        tests("Adapters/LocalLogTests", ["ChangeLog", "LocalLog"]),
+        tests("Adapters/LocalLogTests", ["ChangeLog", "LocalLog", "Seeded"]),
         tests("Adapters/MemoryChangeLogTests", ["ChangeLog", "ChangeLogConformance", "MemoryChangeLog"]),
         tests(
             "Adapters/PostgresDeviceRegistryTests",

@@ -63,7 +63,7 @@ package struct LogRequest: Sendable {
 
 /// What the writer writes in one transaction.
 package struct LogWork: Sendable {
-    /// In the order of arrival.
+    /// Of each producer, and of its uploads to a partition, in the order of arrival.
     package var appends: [Append]
     /// In the order of arrival.
     package var requests: [LogRequest]

@@ -4,8 +4,9 @@ import Synchronization
 
 /// Work from any number of producers for one writer.
 ///
-/// The writer takes as many appends at once as one transaction should write, at least one. Producers take turns, and uploads to different
-/// partitions, in order of arrival among themselves, so that one with much in the queue delays others by one transaction.
+/// The writer takes as many appends at once as one transaction should write, at least one: small ones first, then a share of large ones.
+/// Producers take turns, and uploads to different partitions, in order of arrival among themselves, so that one with much in the queue
+/// delays others by one transaction, which is short.
 ///
 /// Its capacity is in bytes of records, including those that the writer has not finished; producers wait in order of arrival
 /// while it is full. Requests need no limit: each has a caller that waits for it.
@@ -40,16 +41,25 @@ package final class WorkQueue: Sendable {
             appends.append(append, for: append.order)
         }
 
-        /// The work of one transaction: all requests, and the appends that bring it to its size.
+        /// The work of one transaction: all requests, small appends up to its size, and a share of large ones, at least one.
+        ///
+        /// An append is taken only as the first of its order, so no small one overtakes a large one of the same order.
         mutating func takeWork() -> LogWork {
-            var work = LogWork(requests: requests)
-            requests = []
-            var size = 0
-            while size < WorkQueue.transactionBytes, let append = appends.take() {
+            defer { requests = [] }
+            return LogWork(
+                appends: take(WorkQueue.transactionBytes) { $0.size <= WorkQueue.smallBytes }
+                    + take(WorkQueue.largeBytes) { _ in true },
+                requests: requests)
+        }
+
+        /// Appends that come next and may be taken, up to the one that reaches a size.
+        private mutating func take(_ bytes: Int, where mayTake: (Append) -> Bool) -> [Append] {
+            var (taken, size): ([Append], Int) = ([], 0)
+            while size < bytes, let append = appends.take(where: { mayTake($1) }) {
                 size += append.size
-                work.appends.append(append)
+                taken.append(append)
             }
-            return work
+            return taken
         }
 
         /// Enqueues the appends that fit.
@@ -77,10 +87,16 @@ package final class WorkQueue: Sendable {
         }
     }
 
-    /// The bytes after which a transaction ends.
+    /// The bytes of small appends after which a transaction ends.
     ///
     /// 2 MiB: writing them takes longer than the sync, which larger transactions would save.
-    private static let transactionBytes = 2 << 20
+    static let transactionBytes = 2 << 20
+    /// The bytes up to which an append is small: most uploads of devices, and what follows from them.
+    static let smallBytes = 64 << 10
+    /// The bytes after which a transaction takes no further large append.
+    ///
+    /// An append that arrives while a transaction is written waits for the rest of it, so no more than one piece of a result.
+    static let largeBytes = 512 << 10
 
     private let maximumBytes: Int
     private let state = Mutex(State())

@@ -7,7 +7,7 @@ package struct OrderingConfiguration: ConfigurationComponent {
     /// Beyond it each partition has its part of as much again, and one step more.
     package var overlayBytes = 24 << 20
     /// The size of results after which an append ends, so that the log takes appends of other partitions before the next.
-    package var appendBytes = 1 << 20
+    package var appendBytes = 256 << 10
     package var retryDelay: Duration = .seconds(1)
 
     package init() {}

@@ -23,6 +23,6 @@ extension Catalog {
             "schema.tables[change.table].policy", "reached.tables[change.table].policy"),
         .expression(
             "a change of an older version replaces a row with later columns", in: changes,
-            "part.replacesLaterColumns", "true"),
+            "part.replacesLaterColumns", "true", seeds: 8000, steps: 60),
     ]
 }
