@@ -8,6 +8,7 @@ from weir_file import ABSENT, KEY, File, OtherLayout, change, to_json, visible
 from weir_http import SyncError, http_transport, request
 
 ANSWER = {"syncId", "epoch", "schemaVersion", "owners", "changes", "knowledge", "hasMore", "revoked", "resync"}
+HEAD = "knowledgeId", "epoch", "schemaVersion"  # of a request, and of a batch as of its freezing
 VECTOR = "syncId", "knowledgeId", "lastTimeStamp"  # of an entry of knowledge
 # What reading an answer raises that has other content than the contract says.
 MALFORMED = (AttributeError, LookupError, TypeError, ValueError, OverflowError, sqlite3.InterfaceError,
@@ -70,13 +71,13 @@ class Client(File):
             if not changes:
                 return None
             number = self._get("lastBatch") + 1
-            head = {name: self._get(name) for name in ("knowledgeId", "epoch", "schemaVersion")}
+            head = {name: self._get(name) for name in HEAD}
             self._set(lastBatch=number, batch=head | {"batch": number, "changes": changes})
             return self._get("batch")
 
     def _exchange(self, batch):
         """Sends the batch as it was frozen, and the vector as it is now."""
-        pull = {name: self._get(name) for name in ("knowledgeId", "epoch", "cutFrom") if self._get(name)}
+        pull = {name: self._get(name) for name in HEAD + ("cutFrom",) if self._get(name)}
         pull |= {"knowledge": self.knowledge(), "limit": self.limit, "compact": True}
         answer = self._request("POST", "/v1/sync" if batch else "/v1/pull", pull | (batch or {}))
         outcome = answer.get("batch") or {}

@@ -48,7 +48,7 @@ package final class WorkQueue: Sendable {
             defer { requests = [] }
             return LogWork(
                 appends: take(WorkQueue.transactionBytes) { $0.size <= WorkQueue.smallBytes }
-                    + take(WorkQueue.largeBytes) { _ in true },
+                    + take(WorkQueue.largeBytes) { $0.size > WorkQueue.smallBytes },
                 requests: requests)
         }
 
@@ -95,7 +95,7 @@ package final class WorkQueue: Sendable {
     static let smallBytes = 64 << 10
     /// The bytes after which a transaction takes no further large append.
     ///
-    /// An append that arrives while a transaction is written waits for the rest of it, so no more than one piece of a result.
+    /// An append that arrives while a transaction is written waits for the rest of it: 512 KiB, and what the last large one has beyond that.
     static let largeBytes = 512 << 10
 
     private let maximumBytes: Int

@@ -75,6 +75,7 @@ import Testing
         }
         let hasLarge = waiting.values.contains { !Self.isSmall($0[0]) }
         #expect(!hasLarge || !rest.isEmpty)
+        #expect(!rest.contains(where: Self.isSmall))
         #expect(Self.bytes(rest.dropLast()) < WorkQueue.largeBytes)
     }
 

@@ -48,7 +48,7 @@ async (fixture) => {
     if (path === "/v1/pull" && held) {
       const { exchange, request } = held;
       held = null;
-      const isPart = (name) => PULL.includes(name) || name === "knowledgeId" || name === "epoch";
+      const isPart = (name) => PULL.includes(name) || ["knowledgeId", "epoch", "schemaVersion"].includes(name);
       const include = exchange.answer.batch.results ? { include: [request.body.batch] } : {};
       compare({ ...part(request.body, isPart), ...include }, body, "pull after a batch");
       return respond(exchange, part(exchange.answer, (name) => name !== "batch"));

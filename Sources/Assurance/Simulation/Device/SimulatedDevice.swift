@@ -42,9 +42,9 @@ final class SimulatedDevice: @unchecked Sendable {
     /// Whether its tokens are for it alone.
     private let hasOwnToken: Bool
     /// Whether its requests name the schema version that the server last gave.
-    private let namesVersion: Bool
+    let namesVersion: Bool
     /// The schema version whose columns its app has.
-    private var app = 1
+    private(set) var app = 1
     /// When the time of its long poll is over; `nil` while it has none.
     var pollEnd: Duration?
     /// The outcomes of its batches, by number and content.
@@ -56,12 +56,6 @@ final class SimulatedDevice: @unchecked Sendable {
 
     var random: SeededGenerator { world.random }
     var schema: Schema { world.scenario.schema }
-
-    /// The version in which it writes: that of its app, at most the one that it names.
-    var writable: Schema {
-        let named = memory.schemaVersion.flatMap { world.scenario.schemas[$0]?.version.ordinal } ?? 1
-        return world.scenario.versions[min(app, named) - 1]
-    }
 
     init(_ name: String, of caller: SyncID, _ world: World) {
         self.name = name
@@ -361,18 +355,6 @@ final class SimulatedDevice: @unchecked Sendable {
             }
         }
         if !answer.resync.isEmpty { world.fail(.drainedEqual, "\(name) must resync, though the epoch is the same") }
-    }
-
-    /// A device is never taken back to an older version than it names: it may have written columns that that one lacks.
-    private func takeVersion(of answer: Answer) {
-        guard let version = answer.schemaVersion, let next = world.scenario.schemas[version]?.version.ordinal else {
-            return world.fail(.rules, "\(name) is told the schema version \(answer.schemaVersion ?? "none")")
-        }
-        guard namesVersion else { return }
-        if let last = memory.schemaVersion.flatMap({ world.scenario.schemas[$0]?.version.ordinal }), next < last {
-            world.fail(.rules, "\(name) names schema version \(last), and is told \(next)")
-        }
-        memory.schemaVersion = version
     }
 
     /// The vector never falls: what the device has stays covered.

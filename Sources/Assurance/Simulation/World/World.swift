@@ -24,7 +24,7 @@ final class World: @unchecked Sendable {
     private(set) var streams: StreamModel!
     private(set) var violation: Violation?
     private var groups: [Topic: SimulatedGroup] = [:]
-    private var roles: [Role] = []
+    private(set) var roles: [Role] = []
     private(set) var devices: [SimulatedDevice] = []
     var isOver = false
     /// Whether a timer is always near, and there are no faults.
@@ -34,7 +34,7 @@ final class World: @unchecked Sendable {
     /// Actions that devices have left.
     var actionsLeft: Int
     /// How many of the scenario's schema versions `control` has.
-    private var registered = 1
+    var registered = 1
     /// Counts the streams that were opened, rebuilt or found damaged.
     var streamChanges = 0
     private var subscriptions: [LinkSubscription] = []
@@ -149,36 +149,10 @@ final class World: @unchecked Sendable {
         return running.isEmpty ? nil : random.pick(running)
     }
 
-    /// The schema versions that `control` has.
-    var schemas: SchemaHistory { scenario.schemas(upTo: registered) }
-
-    /// Registers the next schema version: the tables get it in a transaction that may be lost, and processes learn it one by one.
-    private func registerSchema() {
-        registered += 1
-        record("schema version \(registered) is registered")
-        if !faults.areOn || random.once(in: 2) {
-            let schemas = schemas
-            Task {
-                do {
-                    try await store.prepare(schemas, epoch: scenario.history.epoch)
-                } catch {
-                    fail(.progress, "the tables cannot be prepared: \(error)")
-                }
-            }
-        }
-        for role in roles { role.learnLater() }
-    }
-
-    /// Registers the versions that are left.
-    func registerSchemas() { while registered < scenario.versions.count { registerSchema() } }
-
-    /// Whether every process knows every version.
-    var areSchemasKnown: Bool { roles.allSatisfy { $0.knows(scenario.versions.count) } }
-
     /// Runs between two steps: injects faults.
     func beforeStep() throws {
         try requireInvariants()
-        if registered < scenario.versions.count, !roles.isEmpty, random.once(in: 120) { registerSchema() }
+        registerSchemaAtTimes()
         if faults.areOn, let interval = faults.interval, random.once(in: interval), !roles.isEmpty { injectFault() }
     }
 

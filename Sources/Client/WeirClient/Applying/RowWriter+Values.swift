@@ -11,7 +11,12 @@ extension RowWriter {
         var values: [SQLValue?] = Array(repeating: nil, count: columns.count)
         var reader = JSONReader(json)
         try reader.object { reader, name in
-            guard let index = indexes[name] else { return try reader.skip() }
+            guard let index = indexes[name] else {
+                if table.columns.contains(where: { foldedName($0.name) == foldedName(name) }) {
+                    try Vector(database: database).setLacksColumns()
+                }
+                return try reader.skip()
+            }
             let canonical = try ValueSpelling.Canonical(&reader, type: columns[index].server.type)
             values[index] = try value(of: canonical, inColumn: index, like: present?[index])
         }

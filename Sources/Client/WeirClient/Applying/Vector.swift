@@ -33,6 +33,18 @@ struct Vector {
     /// Makes the next update begin from the start: the file does not have a row as the server has it.
     func setIncomplete() throws { try database.setMeta("pull_again", .integer(1)) }
 
+    /// Notes that rows came with columns of the app that the known schema lacks, as from a gateway that has learned a later one.
+    func setLacksColumns() throws {
+        if try database.meta("lacks_columns") == nil { try database.setMeta("lacks_columns", .integer(1)) }
+    }
+
+    /// Makes the next update begin from the start if rows came with columns that a schema, which is known from now on, may have.
+    func completeColumns() throws {
+        guard try database.meta("lacks_columns") != nil else { return }
+        try setIncomplete()
+        try database.setMeta("lacks_columns", nil)
+    }
+
     /// Takes over an answer's, as part of the open transaction.
     ///
     /// - Returns: whether it begins from the start instead, so that everything is pulled again.

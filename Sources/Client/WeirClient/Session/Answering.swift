@@ -43,7 +43,12 @@ extension Weir {
     func fetchSchema(_ server: Server, _ caller: Server.Caller, known: CachedSchema?) async throws -> CachedSchema {
         let response = try await send("GET", "v1/schema", to: server, as: caller)
         let new = try Self.read(response) { try CachedSchema($0) }
-        if new != known { try SessionRecord(database: openFile.database).keep(new) }
+        if new != known {
+            let database = try openFile.database
+            // Before the schema is kept, so that a process which is killed in between does it again.
+            try Vector(database: database).completeColumns()
+            try SessionRecord(database: database).keep(new)
+        }
         return new
     }
 

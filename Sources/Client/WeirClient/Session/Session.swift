@@ -206,11 +206,11 @@ extension Weir {
     }
 
     /// Whether a failure is that of sending a batch, which pulling need not wait for: of a device that may only read, of a server that has
-    /// no space or no outcome yet.
+    /// no space, no outcome yet, or yet to learn the batch's schema version.
     private static func concernsBatch(_ error: SyncError) -> Bool {
         switch error.kind {
         case .forbidden, .rejected: true
-        case .unavailable: ["storage_full", "outcome_pending"].contains(error.code)
+        case .unavailable: ["storage_full", "outcome_pending", "not_ready"].contains(error.code)
         default: false
         }
     }

@@ -77,6 +77,6 @@ package enum RulesVersion {
     /// Version 2 limits the rows that a part touches (``TouchedRows``). Version 3 applies a change with a `changeId` once
     /// (``AppliedChange``), and limits what an owner has (``OwnerQuota``). Version 4 knows
     /// ``Change/ifUnchanged`` and ``Change/isForLiveRow``, and ``OrderedRow/isExact`` is about columns alone. With version 5
-    /// a change that writes every column of an older schema version replaces no row that has newer columns.
+    /// a device holds no row with later columns because it has written every column of an older schema version.
     package static let current = 5
 }

@@ -349,16 +349,16 @@ struct ChangeRules {
         let table = schema.tables[change.table]
         let updatedAt = rowUpdatedAt(change, over: old, policy: table.policy)
         var isAltered = isAltered
+        let writesAll = change.values.writesAll(table.columns.count)
         let hasLaterColumns = reached.tables[change.table].columns.count > table.columns.count
-        let isFull =
-            change.values.writesAll(table.columns.count)
-            && (isCreation || !hasLaterColumns || part.replacesLaterColumns)
+        let isFull = writesAll && (isCreation || !hasLaterColumns || part.replacesLaterColumns)
         if !repeated.isEmpty, repeated.contains(key) { isAltered = true }
         // The device may still have the tombstone's other columns of a revived row, unless the change writes every
         // column.
         if isCreation, old != nil, !isFull { isAltered = true }
         let isDeleted = isDeleted(change, old, isCreation: isCreation)
-        var isExact = isFull && !isAltered
+        // Of the columns that its version has.
+        var isExact = writesAll && !isAltered
         // A delete leaves nothing that could differ; who edited a tombstone does not know that the row is deleted.
         if isDeleted, part.isExactByColumns { isExact = change.isDelete }
         if table.policy == .lastWriteWins, change.updatedAt != updatedAt {

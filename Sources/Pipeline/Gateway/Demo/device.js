@@ -186,9 +186,9 @@ export class Device {
 
   /** What a pull sends: the vector as it is now. */
   pullRequest() {
-    const { knowledgeId, epoch, vector, cutFrom } = this.state;
+    const { knowledgeId, epoch, schemaVersion, vector, cutFrom } = this.state;
     return {
-      knowledgeId, ...(epoch && { epoch }), knowledge: vector, limit: this.limit, compact: true, ...(cutFrom && { cutFrom }),
+      knowledgeId, ...(epoch && { epoch, schemaVersion }), knowledge: vector, limit: this.limit, compact: true, ...(cutFrom && { cutFrom }),
     };
   }
 

@@ -69,9 +69,9 @@ extension GatewayHandler {
         let rows = ShownRows(for: caller, maximumBytes: configuration.pageBytes)
         var outcome = outcome
         do throws(FanOutError) {
-            var shown = try await known(outcome.batch, of: upload, device, rows, until: deadline)
+            var shown = try await known(outcome.batch, of: upload, device, rows, until: .zero)
             if shown == nil, outcome.batch != nil {
-                // From another fan-out than the outcome, which that one has yet to reach.
+                // From another fan-out than the outcome, which it has yet to reach.
                 shown = try await outcomes.outcome(
                     of: upload, device: device, batch: outcome.batch, rows: rows, until: deadline)
             }

@@ -55,6 +55,25 @@ import WeirClient
         #expect(try fresh.rows() == device.rows() && fresh.states() == device.states())
     }
 
+    /// A gateway that has yet to learn a schema version names the older one, and sends rows that have the new columns.
+    @Test func valuesOfAColumnThatTheKnownSchemaLackedComeOnceItHasThem() async throws {
+        let server = ContractServer(Self.title)
+        let device = try await synced(server)
+        server.write("item", "c", ["title": "C", "note": "theirs"])
+        try await device.weir.sync()
+        #expect(try device.rows().last == "c C -")
+        let pulls = server.requests.count
+        addColumn(server)
+        try await device.weir.sync()
+        #expect(try device.rows().last == "c C theirs")
+        try await device.restart()
+        try await device.attach(server)
+        let count = server.requests.count
+        #expect(count > pulls)
+        try await device.weir.sync()
+        #expect(server.requests.count == count + 1)
+    }
+
     @Test func whatWaitsIsTakenBackToTheValueBeforeTheFirstChange() async throws {
         let server = ContractServer(Self.title)
         let device = try await synced(server)

@@ -1,3 +1,5 @@
+import WeirClient
+
 /// A clock whose pauses between rows end once a closure has returned.
 struct WaitingClock: Clock {
     typealias Instant = ContinuousClock.Instant
@@ -7,7 +9,7 @@ struct WaitingClock: Clock {
 
     func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         // The lease, which is kept while a response is waited for.
-        if deadline - now > .seconds(1) { return try await ContinuousClock().sleep(until: deadline) }
+        if deadline - now > Lease.renewal / 2 { return try await ContinuousClock().sleep(until: deadline) }
         try await wait()
     }
 }

@@ -10,8 +10,10 @@ struct NaiveModel {
         var values: [String: String]
         var updatedAt: Int64
         var logTime: Int64
-        /// Whether the change wrote every column of its schema version, and whether a value was altered.
+        /// Whether the change wrote every column of its schema version, and every column that another device may have written.
+        var writesAll: Bool
         var isFull: Bool
+        /// Whether a value was altered.
         var isAltered: Bool
         /// Whether the change did not send the row's `updatedAt`, under lastWriteWins; before version 4 the row is then not exact.
         var isClamped: Bool
@@ -21,7 +23,7 @@ struct NaiveModel {
 
         var isExact: Bool {
             if rules > 3, isDeleted { return isDelete }
-            return isFull && !isAltered && (!isClamped || rules > 3)
+            return writesAll && !isAltered && (!isClamped || rules > 3)
         }
     }
 
@@ -258,6 +260,7 @@ struct NaiveModel {
             Version(
                 timeStamp: newest, device: part.device, batch: part.batch, isDeleted: isDeleted, values: values,
                 updatedAt: updatedAt, logTime: part.logTime,
+                writesAll: sent(change, table).count == table.columns.count,
                 isFull: sent(change, table).count == replaced.columns.count,
                 isAltered: isAltered || change.isAltered, isClamped: isClamped, isDelete: change.isDelete,
                 rules: part.rules))

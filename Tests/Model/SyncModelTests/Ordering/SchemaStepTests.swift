@@ -16,8 +16,9 @@ import Testing
         try partition.send(.edit(.note, ["1", "2", "\"blue\"", "\"home\""]), schema: "v2")
         let step = try partition.send(.edit(.note, ["3", "4"]), schema: "v1")
         #expect(partition.row(.note)?.values.json == ["3", "4", "\"blue\"", "\"home\""])
-        // A device that lacks the row's version before lacks its color.
+        // A device that lacks the row's version before lacks its color; the columns of its own version are as it sent them.
         #expect(step.results.first?.heldFrom == TimeStamp(1))
+        #expect(partition.row(.note)?.isExact == true)
         try partition.send(.delete(.note), schema: "v1")
         #expect(partition.row(.note)?.values.json == ["3", "4", "\"blue\"", "\"home\""])
     }
