@@ -17,9 +17,10 @@ struct MutatedTree {
 
     /// A program, once it is built.
     func program(_ judge: Judge) -> URL {
-        let configuration = isOptimized && judge == .simulation ? "release" : "debug"
-        return scratch.appending(path: "\(judge.folder)/\(configuration)/\(judge.program)")
+        scratch.appending(path: "\(judge.folder)/\(optimizes(judge) ? "release" : "debug")/\(judge.program)")
     }
+
+    private func optimizes(_ judge: Judge) -> Bool { isOptimized && judge == .simulation }
 
     /// Writes the copy; files that are the same as before are not touched.
     func write(_ mutants: [NumberedMutant]) throws {
@@ -66,7 +67,7 @@ struct MutatedTree {
             [
                 "swift", "build", "--package-path", tree.path, "--scratch-path",
                 scratch.appending(path: judge.folder).path,
-            ] + judge.product + (isOptimized && judge == .simulation ? Self.optimized : [])
+            ] + judge.product + (optimizes(judge) ? Self.optimized : [])
         let run = try await ProgramRun.run(
             "/usr/bin/env", arguments, environment: ["WEIR_TARGETS": judge.target], limit: .seconds(7200))
         guard run.ending == .exit(0) else {

@@ -72,12 +72,13 @@ import Testing
 
     @Test func aLargeSchemaWaitsForTheShareOfItsCaller() async throws {
         let columns = (0..<9000).map { Column(name: "column\($0)", type: .text) }
-        try await withShare {
-            $0.schemas = SchemaHistory()
-            $0.schemas.append(
-                SchemaHistory.Entry(
-                    version: SchemaVersion(ordinal: 1, hash: TestGateway.version),
-                    schema: Schema(tables: [Table(name: "wide", columns: columns)])))
+        var wide = SchemaHistory()
+        wide.append(
+            SchemaHistory.Entry(
+                version: SchemaVersion(ordinal: 1, hash: TestGateway.version),
+                schema: Schema(tables: [Table(name: "wide", columns: columns)])))
+        try await withShare { [wide] in
+            $0.schemas = { wide }
         } test: { gateway in
             let other = try await gateway.exchange("GET", "/v1/schema", as: "xyz")
             #expect(other.status == 200 && other.body.count > 300_000)

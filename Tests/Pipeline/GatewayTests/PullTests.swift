@@ -44,10 +44,10 @@ import Testing
         }
     }
 
-    /// A device that was told a version would have its columns refused under an older one.
+    /// A device that names a version would have its columns refused under an older one.
     @Test func takesNoDeviceBackToAnOlderSchemaVersion() async throws {
         try await withGateway {
-            $0.schemas = TestGateway.olderSchemas
+            $0.schemas = { TestGateway.olderSchemas }
         } test: { gateway in
             for (path, epoch, named, answered) in [
                 ("/v1/pull", "e1", TestGateway.version, TestGateway.version),

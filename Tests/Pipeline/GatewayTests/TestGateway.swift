@@ -28,9 +28,8 @@ struct TestGateway: Sendable {
         var configuration = GatewayConfiguration()
         var limits = SyncLimits()
         var log = MemoryLog()
-        var schemas = TestGateway.schemas
-        /// In place of `schemas`: those that are known when it is asked.
-        var learnedSchemas: (@Sendable () -> SchemaHistory)?
+        /// The versions that are known at that moment.
+        var schemas: @Sendable () -> SchemaHistory = { TestGateway.schemas }
         var authentication = ScriptedAuthentication()
         var backlog: UploadBacklog?
         var devices: GatewayDevices?
@@ -110,8 +109,7 @@ func withGateway(
     let handler = GatewayHandler(
         log: setup.log, link: link, authenticator: setup.authentication,
         history: History(epoch: TestGateway.epoch, partitions: setup.log.partitionCount),
-        schemas: setup.learnedSchemas ?? { [schemas = setup.schemas] in schemas }, limits: setup.limits,
-        configuration: setup.configuration,
+        schemas: setup.schemas, limits: setup.limits, configuration: setup.configuration,
         backlog: setup.backlog, devices: setup.devices, faces: setup.faces, logger: setup.logger,
         metrics: GatewayMetrics(setup.metrics),
         clock: clock)

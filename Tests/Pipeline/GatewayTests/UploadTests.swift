@@ -49,7 +49,7 @@ import Testing
     @Test func changesOfAVersionThatOtherGatewaysHaveLearnedWaitUntilItIsKnownHere() async throws {
         let schemas = Mutex(TestGateway.olderSchemas)
         try await withGateway {
-            $0.learnedSchemas = { schemas.withLock { $0 } }
+            $0.schemas = { schemas.withLock { $0 } }
         } test: { gateway in
             let request = """
                 {"knowledgeId":"k1","epoch":"e1","schemaVersion":"\(TestGateway.version)","batch":7,"changes":[{}]}
@@ -200,7 +200,7 @@ import Testing
 
     @Test func isNotReadyWithoutASchema() async throws {
         try await withGateway {
-            $0.schemas = SchemaHistory()
+            $0.schemas = { SchemaHistory() }
         } test: { gateway in
             for (method, target) in [
                 ("POST", "/v1/sync"), ("POST", "/v1/upload"), ("POST", "/v1/pull"), ("GET", "/v1/schema"),

@@ -47,7 +47,7 @@ struct Scenario {
     let rowCount: Int
     /// The longest delay of a request or an answer.
     let longestDelay: Duration
-    /// The schema versions, which are registered one after the other while devices work; one in most runs.
+    /// The schema versions, which are registered one after the other while devices work; one in half of the runs.
     let versions: [Schema]
     /// By number.
     let schemas: SchemaHistory

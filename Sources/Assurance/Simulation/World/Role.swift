@@ -29,7 +29,7 @@ final class Role: @unchecked Sendable {
     private var handler: SimulatedGateway?
     /// The schema versions that its process knows.
     private var known = KnownSchemas()
-    /// Prepares the tables for schema versions.
+    /// Tasks in which its processes learn schema versions.
     private var learning: [Task<Void, Never>] = []
     private var folder: String?
     private var isEnding = false

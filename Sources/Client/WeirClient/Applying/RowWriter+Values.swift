@@ -12,7 +12,7 @@ extension RowWriter {
         var reader = JSONReader(json)
         try reader.object { reader, name in
             guard let index = indexes[name] else {
-                if table.columns.contains(where: { foldedName($0.name) == foldedName(name) }) {
+                if !lacking.isEmpty, lacking.contains(foldedName(name)) {
                     try Vector(database: database).setLacksColumns()
                 }
                 return try reader.skip()

@@ -13,6 +13,8 @@ final class RowWriter {
     let columns: [(column: CapturedTable.Column, server: ServerSchema.Table.Column)]
     /// The columns by the server's names.
     let indexes: [String: Int]
+    /// The app's columns that the known schema lacks, folded.
+    let lacking: Set<String>
     /// Changes of columns that the server does not have; `nil` if there are none.
     private let held: HeldColumns?
     /// How the app spells new values of the columns.
@@ -67,6 +69,7 @@ final class RowWriter {
         defaults = try Self.defaults(of: table, in: database)
         indexes = Dictionary(
             columns.enumerated().map { ($1.1.name, $0) }, uniquingKeysWith: { first, _ in first })
+        lacking = Set(table.columns.filter { !server.isKnown($0.name) }.map { foldedName($0.name) })
         let names = columns.map { quoted($0.0.name) }
         let selected = ([table.quotedKey] + names).joined(separator: ", ")
         let masks = (0..<table.words).map { ", m\($0)" }.joined()

@@ -61,7 +61,7 @@ extension GatewayHandler {
         let rows = ShownRows(for: caller, from: rowsFrom ?? 0, maximumBytes: configuration.pageBytes)
         let reservation = try await reservePage(for: caller, until: clock.now() + configuration.outcomeWait)
         do throws(FanOutError) {
-            if let outcome = try await known(batch, of: upload, device, rows, until: .zero) {
+            if let outcome = try await known(batch, of: upload, device, rows) {
                 pending.remove(batch, of: device)
                 var response = respond(outcome, rowsFrom == nil ? .results : .rows)
                 response.reservation = reservation
@@ -80,13 +80,14 @@ extension GatewayHandler {
 
     /// The outcome of an upload, including a refusal of the whole batch, which is not kept; or the one that is kept of the batch.
     ///
+    /// Neither is waited for.
+    ///
     /// - Parameters:
     ///   - batch: `nil` where the device gave none.
     ///   - upload: the last one with this number; `nil` where it is not known.
-    ///   - deadline: how long the kept outcome is waited for.
     /// - Returns: `nil` if the fan-out does not know it yet, or no longer.
     func known(
-        _ batch: Int64?, of upload: UploadReference?, _ device: Device, _ rows: ShownRows, until deadline: Duration
+        _ batch: Int64?, of upload: UploadReference?, _ device: Device, _ rows: ShownRows
     ) async throws(FanOutError) -> BatchOutcome? {
         if let upload {
             do throws(FanOutError) {
@@ -96,6 +97,6 @@ extension GatewayHandler {
             }
         }
         guard let batch else { return nil }
-        return try await outcomes.keptOutcome(of: batch, device: device, rows: rows, until: deadline)
+        return try await outcomes.keptOutcome(of: batch, device: device, rows: rows, until: .zero)
     }
 }

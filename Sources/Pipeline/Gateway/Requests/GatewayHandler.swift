@@ -205,7 +205,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         return newest
     }
 
-    /// The version that a request names where another gateway of this history has told it to the device, and this one has yet to
+    /// The version that a request names where the device has it from another gateway of this history, and this gateway has yet to
     /// learn it; `nil` for a version that is known, and for any that is not said to be of this history.
     ///
     /// To check the changes against an older version would refuse their newer columns, and to name that one in an answer would

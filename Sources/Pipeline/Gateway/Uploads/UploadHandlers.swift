@@ -69,7 +69,7 @@ extension GatewayHandler {
         let rows = ShownRows(for: caller, maximumBytes: configuration.pageBytes)
         var outcome = outcome
         do throws(FanOutError) {
-            var shown = try await known(outcome.batch, of: upload, device, rows, until: .zero)
+            var shown = try await known(outcome.batch, of: upload, device, rows)
             if shown == nil, outcome.batch != nil {
                 // From another fan-out than the outcome, which it has yet to reach.
                 shown = try await outcomes.outcome(
