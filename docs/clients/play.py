@@ -58,7 +58,9 @@ class Player:
 
     def state(self, name, value):
         if name == "rows":
-            return {table: self.client.rows(*table.split("/")) for table in value}
+            seen = {table: self.client.rows(*table.split("/")) for table in value}
+            return {table: {id: {c: v for c, v in vals.items() if v is not None} for id, vals in rows.items()}
+                    for table, rows in seen.items()}
         return self.plain({"pending": self.client.pending, "aside": self.client.aside, "knowledge": self.client.knowledge}[name]())
 
     def transport(self, method, url, body, headers):

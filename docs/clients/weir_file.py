@@ -69,12 +69,14 @@ class File:
         self._edit((owner, table, id), None, self.now())
 
     def rows(self, table, owner=""):
-        """The server's rows by id, and the edits without an outcome over them. A column that is absent is NULL."""
+        """The server's rows by id, and the edits without an outcome over them.
+
+        A column that is absent has the default that GET /v1/schema names, or else None, which is NULL."""
         with self._transaction("BEGIN"):  # one state of the file, also while another process applies an answer
             found = self._all("SELECT owner, tbl, id FROM row WHERE owner = ? AND tbl = ? UNION"
                               " SELECT owner, tbl, id FROM edit WHERE owner = ? AND tbl = ?", *2 * (owner, table))
             seen = {r.id: visible(self._row(r.key), self._edits(r.key)) for r in found}
-        return {id: {c: v for c, v in vals.items() if v is not None} for id, vals in seen.items() if vals is not None}
+        return {id: vals for id, vals in seen.items() if vals is not None}
 
     def pending(self):
         """The edits without an outcome; sent ones are in the batch."""

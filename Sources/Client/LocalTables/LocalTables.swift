@@ -35,7 +35,7 @@ package struct LocalTables: Sendable, Equatable {
         let types: [ServerSchema.Table]
         do {
             answer = try JSONSerialization.jsonObject(with: Data(body))
-            types = try ServerSchema(answer: Data(body)).tables
+            types = try ServerSchema(answer: body).tables
         } catch {
             throw Unreadable()
         }

@@ -29,8 +29,10 @@ final class SyncedApp {
             return ["name": name, "policy": policy, "rank": 0, "columns": columns]
         }
         schema = try ServerSchema(
-            answer: JSONSerialization.data(
-                withJSONObject: ["epoch": "e1", "schemaVersion": "s1", "tables": tables, "limits": [String: Int]()]))
+            answer: Array(
+                JSONSerialization.data(
+                    withJSONObject: ["epoch": "e1", "schemaVersion": "s1", "tables": tables, "limits": [String: Int]()])
+            ))
     }
 
     /// A table `item` with two columns, one row `a` of which the server has.

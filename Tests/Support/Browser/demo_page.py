@@ -115,6 +115,17 @@ def what_the_server_refuses_is_shown(demo):
     equal(demo.value(PHONE, task, "estimate"), "")
 
 
+def a_row_that_lacks_a_column_has_its_default(demo):
+    """It was last written before its table had the columns; NULL that was written is none."""
+    demo.table("list")
+    demo.settled()
+    for name, values, color in ("l1", "{ title: 'Home' }", "gray"), ("l2", "{ title: 'Work', color: null }", ""):
+        demo.page.evaluate(f"(() => {{ const {{ card }} = weir.entries[0], {{ device }} = card.entry; card.act(() => device.transaction(() => "
+                           f"device.write({{ syncId: device.state.syncId, table: 'list', id: '{name}', timeStamp: 1, deleted: false, "
+                           f"values: {values}, writer: {{ syncId: 'ada', knowledgeId: 'other' }} }}))); }})()")
+        demo.until_value(PHONE, name, "color", color)
+
+
 def devices_survive_a_reload(demo):
     ada = demo.add(PHONE, name="Ada")
     demo.settled()

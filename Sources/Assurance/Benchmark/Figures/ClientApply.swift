@@ -126,7 +126,7 @@ struct ClientApply: Figure {
         let file = try ClientFile(path: path, tables: ["item"])
         defer { file.database.close() }
         try file.database.execute("PRAGMA synchronous = NORMAL")
-        let schema = try ServerSchema(answer: Data(schema.utf8))
+        let schema = try ServerSchema(answer: Array(schema.utf8))
         let seconds = try passes.map { pass in
             try app.run("PRAGMA wal_checkpoint(TRUNCATE)")
             // As a session has it: the first pass is a first sync.

@@ -8,7 +8,7 @@ extension RowWriter {
     /// Whether each parent that a row names is there, before the row is written.
     func hasParents(_ row: ServerRow) throws -> Bool {
         if table.definition.foreignKeys.isEmpty { return true }
-        let given = named(try values(row.values, like: nil))
+        let given = named(try rowValues(row.values, like: nil))
         let id = table.definition.keyKind.key(ofID: row.id) ?? .null
         func value(_ column: String) -> SQLValue {
             if foldedName(column) == foldedName(table.definition.key.name) { return id }

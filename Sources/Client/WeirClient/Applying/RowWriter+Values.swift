@@ -4,10 +4,23 @@ import JSONText
 extension RowWriter {
     // MARK: Values
 
+    /// The values of a row of the server, by the columns; `nil` for NULL where the row lacks the column.
+    ///
+    /// A row that was last written before its table had a column lacks it, and has the default that the schema names.
+    ///
+    /// - Parameter present: how the row in the table spells its values, which is kept.
+    func rowValues(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
+        var values = try values(json, like: present)
+        for (index, value) in serverDefaults where values[index] == nil {
+            values[index] = try self.value(of: value, inColumn: index, like: present?[index])
+        }
+        return values
+    }
+
     /// The values that JSON of the contract has, by the columns; `nil` where it has none.
     ///
     /// - Parameter present: how the row spells its values now, which is kept.
-    func values(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
+    private func values(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
         var values: [SQLValue?] = Array(repeating: nil, count: columns.count)
         var reader = JSONReader(json)
         try reader.object { reader, name in
@@ -49,10 +62,11 @@ extension RowWriter {
     ///
     /// - Parameters:
     ///   - key: the row's, which need not be in the table.
-    ///   - isWhole: whether it is a row, in which a column that is absent is NULL.
+    ///   - isWhole: whether it is a row, in which a column that is absent has its default, or is NULL.
     func values(of json: [UInt8], like key: SQLValue, isWhole: Bool = false) throws -> [NamedValue] {
-        let values = try values(json[...], like: try spellings(ofRow: key))
-        return permitted(named(isWhole ? whole(values) : values))
+        let present = try spellings(ofRow: key)
+        return permitted(
+            named(isWhole ? whole(try rowValues(json[...], like: present)) : try values(json[...], like: present)))
     }
 
     /// The row as it is in the table; `nil` if it is not there.

@@ -11,6 +11,8 @@ final class RowWriter {
     let account: String
     /// The columns that the server has, with their types.
     let columns: [(column: CapturedTable.Column, server: ServerSchema.Table.Column)]
+    /// The server's defaults, by the places of the columns that have one.
+    let serverDefaults: [(index: Int, value: ValueSpelling.Canonical)]
     /// The columns by the server's names.
     let indexes: [String: Int]
     /// The app's columns that the known schema lacks, folded.
@@ -64,6 +66,9 @@ final class RowWriter {
         let held = HeldColumns(database: database, table: table)
         self.held = try held.isEmpty ? nil : held
         self.columns = columns.map { (column: $0, server: $1) }
+        serverDefaults = columns.enumerated().compactMap { index, column in
+            column.1.defaultValue.map { (index: index, value: $0) }
+        }
         spellings = try columns.map { try Self.spelling(of: $0, type: $1.type, in: table, database) }
         references = try columns.map { try Self.reference(of: $0, $1.type, in: table, file) }
         defaults = try Self.defaults(of: table, in: database)
@@ -174,7 +179,7 @@ final class RowWriter {
                 if isOver { (known.edit, known.sent) = (nil, nil) }
                 if try !insertNew(row, key, known, removed) {
                     let present = try compare(row, key)
-                    let values = try present?.values ?? values(row.values, like: removed.map(spellings))
+                    let values = try present?.values ?? rowValues(row.values, like: removed.map(spellings))
                     try write(values, key, known, changed: present?.changed, removed)
                 }
                 if isOver { try endEdits(of: key) }
@@ -228,7 +233,7 @@ final class RowWriter {
     private func insertNew(_ row: ServerRow, _ key: SQLValue, _ known: Known, _ removed: RemovedRow?) throws -> Bool {
         guard known.timeStamp == nil, !known.isEdited, removed == nil else { return false }
         do {
-            try insert(key, named(whole(try values(row.values, like: nil))))
+            try insert(key, named(whole(try rowValues(row.values, like: nil))))
             return true
         } catch is Unwritable {
             return false
@@ -240,7 +245,7 @@ final class RowWriter {
     private func compare(_ row: ServerRow, _ key: SQLValue) throws -> (values: [SQLValue?], changed: [Int])? {
         var found: (values: [SQLValue?], changed: [Int])?
         try selectRow.rows([key]) { present in
-            let values = try values(row.values, like: spellings(of: present))
+            let values = try rowValues(row.values, like: spellings(of: present))
             let whole = whole(values)
             let changed = whole.indices.filter { index in
                 whole[index].map { !present.has($0, at: 1 + index) } ?? false

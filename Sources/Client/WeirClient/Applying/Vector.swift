@@ -38,11 +38,24 @@ struct Vector {
         if try database.meta("lacks_columns") == nil { try database.setMeta("lacks_columns", .integer(1)) }
     }
 
-    /// Makes the next update begin from the start if rows came with columns that a schema, which is known from now on, may have.
-    func completeColumns() throws {
-        guard try database.meta("lacks_columns") != nil else { return }
+    /// Makes the next update begin from the start if another schema, which is known from now on, may have columns of the app with values that
+    /// the file lacks: rows came with columns that the known one lacked, or the new one has defaults for them, which all rows have.
+    func completeColumns(from known: ServerSchema?, to new: ServerSchema) throws {
+        guard try database.meta("lacks_columns") != nil || hasDefaults(new, lackedBy: known) else { return }
         try setIncomplete()
         try database.setMeta("lacks_columns", nil)
+    }
+
+    /// Whether a schema has defaults for columns of the app that the schema before it did not have.
+    private func hasDefaults(_ new: ServerSchema, lackedBy known: ServerSchema?) throws -> Bool {
+        guard let known else { return false }
+        return try CapturedTable.registered(in: database).contains { _, captured in
+            guard let captured, let before = known.table(for: captured.name), let after = new.table(for: captured.name)
+            else { return false }
+            return captured.columns.contains { column in
+                after.column(for: column.name)?.defaultValue != nil && !before.isKnown(column.name)
+            }
+        }
     }
 
     /// Takes over an answer's, as part of the open transaction.

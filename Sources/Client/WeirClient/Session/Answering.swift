@@ -46,7 +46,7 @@ extension Weir {
         if new != known {
             let database = try openFile.database
             // Before the schema is kept, so that a process which is killed in between does it again.
-            try Vector(database: database).completeColumns()
+            try Vector(database: database).completeColumns(from: known?.schema, to: new.schema)
             try SessionRecord(database: database).keep(new)
         }
         return new

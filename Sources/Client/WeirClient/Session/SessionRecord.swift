@@ -155,7 +155,7 @@ struct CachedSchema: Equatable, Sendable {
 
     init(_ body: [UInt8]) throws {
         self.body = body
-        schema = try ServerSchema(answer: Data(body))
+        schema = try ServerSchema(answer: body)
         limits = try JSONDecoder().decode(Envelope.self, from: Data(body)).limits
     }
 }

@@ -121,7 +121,9 @@ export class Rows {
     const mayWrite = this.device.mayWrite(row.owner) && !isDeleted;
     const shown = new Set(shownColumns(table, values).map((c) => c.name));
     for (const cell of view.cells) {
-      const { name } = cell.column, value = values[name] ?? null;
+      const { name } = cell.column;
+      // A row that was last written before its table had the column, or that the server does not have yet, has the default.
+      const value = values[name] === undefined ? cell.column.default ?? null : values[name];
       const isNews = view.isShown && cell.value !== undefined && JSON.stringify(cell.value ?? null) !== JSON.stringify(value);
       cell.show(value);
       cell.input.disabled = !mayWrite;

@@ -85,9 +85,9 @@ extension ContractServer.State {
         return low
     }
 
-    /// The row as it is shown: with every column of the schema.
+    /// The row as it is shown: with every column of the schema, but for those that were added with a default since it was written.
     func json(_ row: ContractServer.Row) -> [String: Any] {
-        let unset = (tables[row.table] ?? [:]).mapValues { _ in NSNull() as Any }
+        let unset = (tables[row.table] ?? [:]).filter { defaults[$0.key] == nil }.mapValues { _ in NSNull() as Any }
         return [
             "table": row.table, "id": row.id, "syncId": row.owner ?? syncID, "knowledgeId": row.creator,
             "timeStamp": row.timeStamp, "version": row.version, "deleted": row.isDeleted,

@@ -54,6 +54,8 @@ final class ContractServer: Transport {
         var links: [String] = []
         var linkAccess = Access.write
         var tables: [String: [String: String]]
+        /// The defaults of columns, by their names in any table.
+        var defaults: [String: Any] = [:]
         var policy = "lastSyncWins"
         fileprivate(set) var rows: [String: Row] = [:]
         fileprivate(set) var streams: [Stream: [Version]] = [:]
@@ -182,7 +184,11 @@ extension ContractServer.State {
         let tables = tables.map { name, columns -> [String: Any] in
             [
                 "name": name, "policy": policy, "rank": 0,
-                "columns": columns.map { ["name": $0, "type": $1, "nullable": true] as [String: Any] },
+                "columns": columns.map { column, type in
+                    ["name": column, "type": type, "nullable": true].merging(
+                        defaults[column].map { ["default": $0] } ?? [:]
+                    ) { $1 } as [String: Any]
+                },
             ]
         }
         return [

@@ -74,6 +74,58 @@ import WeirClient
         #expect(server.requests.count == count + 1)
     }
 
+    @Test func aRowThatLacksAColumnHasTheDefaultOfTheServersSchema() async throws {
+        let uuid = "5e1ae1a2-0b6f-4d3c-9d2a-0123456789ab"
+        let server = ContractServer([
+            "item": [
+                "title": "text", "note": "text", "ref": "uuid", "due": "timestamp", "tags": "json", "done": "boolean",
+            ]
+        ])
+        server.state.withLock {
+            $0.defaults = [
+                "note": "server", "ref": uuid, "due": "2026-01-02T03:04:05.000000Z", "tags": ["b", "a"], "done": true,
+            ]
+        }
+        server.write("item", "a", ["title": "A"])
+        let device = try await Device(
+            """
+            CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT, note TEXT NOT NULL DEFAULT 'app', ref BLOB, due DATETIME,
+            tags TEXT, done BOOLEAN)
+            """)
+        try await device.attach(server)
+        try await device.weir.sync()
+        let columns = ["title", "note", "hex(ref)", "due", "tags", "done"].map { "ifnull(\($0), '-')" }
+        let shown = { try device.rows("SELECT \(columns.joined(separator: " || ' ' || ")) FROM item") }
+        let hex = uuid.replacing("-", with: "").uppercased()
+        #expect(try shown() == [#"A server \#(hex) 2026-01-02 03:04:05.000 ["b","a"] 1"#])
+        // It is what an edit was made of, and what is there again without it.
+        try device.run("UPDATE item SET note = 'mine', done = NULL")
+        #expect(try await device.weir.discard("item", .text("a")))
+        #expect(try shown() == [#"A server \#(hex) 2026-01-02 03:04:05.000 ["b","a"] 1"#])
+        // NULL that somebody has written is no default.
+        server.state.withLock { _ = $0.write("item", "a", ["ref": NSNull()], device: "other") }
+        try await device.weir.sync()
+        #expect(try shown() == [#"A server  2026-01-02 03:04:05.000 ["b","a"] 1"#])
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    @Test func rowsOfTheFileGetTheDefaultOfAColumnThatTheServerGetsAfterTheApp() async throws {
+        let server = ContractServer(Self.title)
+        let device = try await synced(server)
+        server.write("item", "c", ["title": "C"])
+        try await device.weir.sync()
+        server.state.withLock { $0.defaults = ["note": "server"] }
+        addColumn(server)
+        try await device.weir.sync()
+        // What the app has written itself is sent.
+        #expect(try device.rows() == ["a A kept", "b B server", "c C server"])
+        #expect(server.live.first == #"item a {"note":"kept","title":"A"} 2"#)
+        #expect(try await device.weir.pendingRows() == 0)
+        let count = server.requests.count
+        try await device.weir.sync()
+        #expect(server.requests.count == count + 1)
+    }
+
     @Test func whatWaitsIsTakenBackToTheValueBeforeTheFirstChange() async throws {
         let server = ContractServer(Self.title)
         let device = try await synced(server)

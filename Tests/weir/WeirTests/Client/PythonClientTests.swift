@@ -178,13 +178,16 @@ import Testing
 
         TABLES = "person", "seat", "note"
 
+        def shown(d, table):  # a device that has created a row does not have the NULLs of others
+            return {id: {c: v for c, v in vals.items() if v is not None} for id, vals in d.rows(table).items()}
+
         def expect_equal(devices):
             for _ in range(2):
                 for d in devices:
                     d.sync()
             for table in TABLES:
                 for d in devices:
-                    assert d.rows(table) == devices[0].rows(table), (table, d.rows(table), devices[0].rows(table))
+                    assert shown(d, table) == shown(devices[0], table), (table, d.rows(table), devices[0].rows(table))
             for d in devices:
                 assert d.pending() == [], d.pending()
 

@@ -38,6 +38,7 @@ struct DemoPageTests {
         try await play(
             "of_one_column_the_later_edit_wins_and_the_other_is_shown",
             "an_edit_of_a_deleted_row_is_shown_and_the_row_stays_deleted", "what_the_server_refuses_is_shown",
+            "a_row_that_lacks_a_column_has_its_default",
             "what_the_browser_does_not_keep_is_not_shown_as_stored")
     }
 
