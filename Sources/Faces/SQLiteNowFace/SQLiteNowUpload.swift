@@ -123,6 +123,8 @@ struct SQLiteNowUpload: Sendable {
     private static func results(
         _ results: [FaceOutcome.Result], of changes: [SQLiteNowChange]
     ) -> [FaceOutcome.Result] {
+        // The most frequent case, in which none is.
+        guard results.contains(where: \.status.mayPassLater) else { return results }
         var shown = results
         /// Which columns later changes have written.
         var later: [Row: [Bool]] = [:]

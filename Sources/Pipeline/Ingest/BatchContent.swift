@@ -48,9 +48,10 @@ struct BatchContent {
         // No column's name is empty, so an empty one ends the columns.
         add(0)
         guard let changeID else { return nil }
-        add(changeID.text.utf8.span)
+        let id = changeID.text.utf8.span
+        add(id)
         return ChangeIdentity(
-            id: ShortDigest(prefixOf: SHA256.digest(of: changeID.text.utf8.span.bytes)),
+            id: ShortDigest(ofID: id, digest: SHA256.digest(of: id.bytes)),
             content: ShortDigest(prefixOf: SHA256.digest(of: bytes.span.bytes.extracting(droppingFirst: start))))
     }
 

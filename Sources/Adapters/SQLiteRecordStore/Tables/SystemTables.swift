@@ -71,7 +71,7 @@ enum SystemTables {
         ) STRICT
         """
 
-    /// The applied changes of each device that had a `changeId`, by the first 16 bytes of its SHA-256.
+    /// The applied changes of each device that had a `changeId`, by the 16 bytes that stand for it.
     ///
     /// `version` is 0 where there was nothing to delete, `knowledge_id` NULL there and where it is the device's own.
     static let appliedChanges = """

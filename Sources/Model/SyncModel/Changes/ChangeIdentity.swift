@@ -1,12 +1,12 @@
-/// The first 16 bytes of a SHA-256.
+/// 16 bytes that stand for a text: the first ones of its SHA-256, or for a `changeId` its number, too (``init(ofID:digest:)``).
 ///
 /// Enough that two contents never share one: that of the same device's other changes is all that it is compared with.
 package struct ShortDigest: Sendable, Hashable {
     package static let byteCount = 16
 
     /// The bytes, the first eight as the higher number.
-    private let high: UInt64
-    private let low: UInt64
+    private var high: UInt64
+    private var low: UInt64
 
     /// - Parameter digest: at least 16 bytes, of which the first count.
     package init(prefixOf digest: [UInt8]) {
@@ -14,6 +14,32 @@ package struct ShortDigest: Sendable, Hashable {
         func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
         high = number(digest[0..<8])
         low = number(digest[8..<16])
+    }
+
+    /// What stands for a `changeId`: ten bytes of its SHA-256 after the number with which it ends, in six.
+    ///
+    /// So ids that count up are next to each other in the index by which they are found; by their hashes alone, each would be on a page of
+    /// its own. An id without such a number, or with one of more than 48 bits, has 16 bytes of its SHA-256.
+    ///
+    /// - Parameter digest: the SHA-256.
+    package init(ofID id: Span<UInt8>, digest: [UInt8]) {
+        self.init(prefixOf: digest)
+        guard let number = Self.number(atEndOf: id) else { return }
+        low = high << 16 | low >> 48
+        high = number << 16 | high >> 48
+    }
+
+    /// The decimal number with which a text ends; `nil` for one without, or with one of more than 48 bits.
+    private static func number(atEndOf text: Span<UInt8>) -> UInt64? {
+        var (number, factor): (UInt64, UInt64) = (0, 1)
+        var index = text.count
+        while index > 0, case let digit = text[index - 1] &- UInt8(ascii: "0"), digit <= 9 {
+            guard factor <= 100_000_000_000_000 else { return nil }
+            number += UInt64(digit) * factor
+            factor *= 10
+            index -= 1
+        }
+        return index < text.count && number < 1 << 48 ? number : nil
     }
 
     /// `nil` for any other number of bytes than 16.
