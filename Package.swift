@@ -488,7 +488,7 @@ let package = Package(
                 "ProgramRun", "ServerShell", "SyncModel", "SyncWire", "TopicAudit",
             ]),
         tests("Assurance/MutantsTests", ["Mutants"]),
-        tests("Assurance/WeirTestingTests", ["Fuzzing", "WeirClient", "WeirTesting"]),
+        tests("Assurance/WeirTestingTests", ["Fuzzing", "TestResources", "WeirClient", "WeirTesting"]),
         tests("Assurance/DemoTests", ["Demo", "Fuzzing", "ProgramRun", "ServerShell"]),
         tests(
             "Client/DeviceTests",

@@ -54,6 +54,19 @@ struct DirectTransport: Transport {
 
     private static let mostPieces = 1024
 
+    /// A token is the name of its account, in the header that the server believes.
+    private static func withAccount(_ headers: [String: String]) -> [String: String] {
+        let scheme = "Bearer "
+        guard let field = headers.first(where: { $0.key.lowercased() == "authorization" }),
+            field.value.hasPrefix(scheme)
+        else { return headers }
+        var headers = headers
+        headers[field.key] = nil
+        headers["x-sync-id"] = field.value.dropFirst(scheme.count)
+            .addingPercentEncoding(withAllowedCharacters: .alphanumerics)
+        return headers
+    }
+
     private func answer(_ request: TransportRequest) async throws -> HTTPResponse {
         let handler = try server.handler
         let url = URLComponents(string: request.url.absoluteString)
@@ -62,7 +75,7 @@ struct DirectTransport: Transport {
             var direct = HTTPRequest(
                 direct: method, url?.percentEncodedPath ?? "/",
                 query: (url?.queryItems ?? []).map { ($0.name, $0.value ?? "") },
-                headers: request.headers.map { ($0.key, $0.value) }, body: request.body)
+                headers: Self.withAccount(request.headers).map { ($0.key, $0.value) }, body: request.body)
         else { throw ConnectionLost() }
         switch handler.bodyPolicy(for: direct) {
         case .refuse(let response): return response

@@ -27,6 +27,8 @@ public final class TestServer: Sendable {
     }
 
     /// Sends requests to the server, without any fault.
+    ///
+    /// For a `Weir` that the app's own code opens: `SyncOptions.transport`, with ``url``. The token of an account is its name.
     public var transport: any Transport { DirectTransport(server: self) }
 
     /// Whether requests are answered.

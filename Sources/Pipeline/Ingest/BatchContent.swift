@@ -13,8 +13,13 @@ import SyncModel
 /// rules version.
 struct BatchContent {
     private var bytes: [UInt8] = []
+    /// ``RulesVersion`` of the batch.
+    private let rules: Int
 
-    init(isAtomic: Bool) { bytes.append(isAtomic ? 1 : 0) }
+    init(isAtomic: Bool, rules: Int) {
+        self.rules = rules
+        bytes.append(isAtomic ? 1 : 0)
+    }
 
     /// SHA-256.
     var hash: [UInt8] { SHA256.digest(of: bytes) }
@@ -48,10 +53,11 @@ struct BatchContent {
         // No column's name is empty, so an empty one ends the columns.
         add(0)
         guard let changeID else { return nil }
-        let id = changeID.text.utf8.span
-        add(id)
+        add(changeID.text.utf8.span)
+        let digest = SHA256.digest(of: changeID.text.utf8.span.bytes)
         return ChangeIdentity(
-            id: ShortDigest(ofID: id, digest: SHA256.digest(of: id.bytes)),
+            id: rules >= 6
+                ? ShortDigest(ofID: changeID.text.utf8.span, digest: digest) : ShortDigest(prefixOf: digest),
             content: ShortDigest(prefixOf: SHA256.digest(of: bytes.span.bytes.extracting(droppingFirst: start))))
     }
 

@@ -26,7 +26,7 @@ struct BatchSplitter {
         self.logTime = logTime
         self.schema = schema
         self.hasOtherEpoch = hasOtherEpoch
-        content = BatchContent(isAtomic: batch.isAtomic)
+        content = BatchContent(isAtomic: batch.isAtomic, rules: batch.rules)
         parts = OwnerParts(caller: batch.device.caller, grants: batch.grants)
         reader = ChangeReader(schema: schema, device: batch.device, rules: batch.rules)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestResources
 import Testing
 import WeirClient
 import WeirTesting
@@ -203,6 +204,70 @@ import WeirTesting
             try await kit.server.upgrade(schema: "tables: { list: { columns: { title: text, color: text } } }")
             try await kit.converge()
             #expect(try await tablet.texts("SELECT color FROM list") == ["red"])
+        }
+    }
+
+    @Test func theDefaultOfAColumnThatTheServerGainsIsInTheRowsOfEveryDevice() async throws {
+        let app = SyncKit.App(
+            createTables: "CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, title TEXT, color TEXT)", tables: ["list"])
+        let before = "tables: { list: { columns: { title: text } } }"
+        try await SyncKit.with(schema: before, app: app) { kit in
+            let phone = try await kit.device("phone")
+            let tablet = try await kit.device("tablet")
+            try await phone.write("INSERT INTO list (id, title) VALUES ('l1', 'Home'), ('l2', 'Work')")
+            for device in [phone, tablet] { try await device.sync() }
+            try await phone.write("UPDATE list SET color = 'red' WHERE id = 'l2'")
+            try await kit.server.upgrade(
+                schema: #"tables: { list: { columns: { title: text, color: { type: text, default: "gray" } } } }"#)
+            // Also with a device that was never there before.
+            try await kit.converge()
+            for device in [phone, tablet] {
+                #expect(try await device.texts("SELECT color FROM list ORDER BY id") == ["gray", "red"])
+            }
+        }
+    }
+
+    /// The server gives the row the default, and need not send it to the device that has created it.
+    @Test func aRowOfABatchThatWasFrozenBeforeTheServerGainedAColumnHasItsDefault() async throws {
+        let app = SyncKit.App(
+            createTables: "CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, title TEXT, color TEXT)", tables: ["list"])
+        let before = "tables: { list: { columns: { title: text } } }"
+        try await SyncKit.with(schema: before, app: app) { kit in
+            let phone = try await kit.device("phone")
+            try await kit.converge()
+            try await phone.write("INSERT INTO list (id, title) VALUES ('l1', 'Home')")
+            phone.network.failNext(.lostRequest)
+            await #expect(throws: SyncError.self) { try await phone.sync() }
+            try await kit.server.upgrade(
+                schema: #"tables: { list: { columns: { title: text, color: { type: text, default: "gray" } } } }"#)
+            // A new start of an app with tokens pulls first, and learns the schema.
+            await phone.weir.close()
+            let weir = try await Weir.open(phone.file, tables: ["list"])
+            try await weir.attach(
+                phone.account, server: TestServer.url, options: SyncOptions(transport: phone.network)
+            ) { phone.account }
+            try await weir.sync()
+            await weir.close()
+            #expect(try await phone.texts("SELECT color FROM list") == ["gray"])
+        }
+    }
+
+    @Test func theAppsOwnCodeLogsInWithTheAccountsNameAsItsToken() async throws {
+        try await withTwo { kit, phone, _ in
+            try await phone.write("INSERT INTO list VALUES ('l1', 'Home')")
+            try await phone.sync()
+            let folder = try TemporaryFolder()
+            try folder.write([], to: "app.sqlite")
+            let file = folder.file("app.sqlite")
+            let database = try Database(path: file)
+            try database.execute(TodoApp.app.createTables)
+            let weir = try await Weir.open(URL(fileURLWithPath: file), tables: TodoApp.app.tables)
+            try await weir.attach(
+                phone.account, server: TestServer.url, options: SyncOptions(transport: kit.server.transport)
+            ) { phone.account }
+            try await weir.sync()
+            #expect(try database.map("SELECT title FROM list") { $0.string(at: 0) } == ["Home"])
+            await weir.close()
         }
     }
 

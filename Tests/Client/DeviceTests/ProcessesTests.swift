@@ -95,7 +95,8 @@ import WeirClient
     private func loseNothing(_ seed: UInt64, _ url: String) async throws {
         let environment = ["SYNC_SERVER": url, "SYNC_ID": "ada"]
         let rounds = TestLength.count(12, short: 3, long: 25)
-        // Two that write rows of their own, one after the other, and two that sync; the first of them creates the file.
+        // Two that write rows of their own, one after the other, and two that sync; the first of them creates the file. A process that
+        // watches syncs until it is killed.
         let found = try await withThrowingTaskGroup(of: [String: Row].self) { group in
             for lane in 0..<4 {
                 group.addTask {
@@ -106,7 +107,9 @@ import WeirClient
                         let longest = lane < 2 ? 300 : 120
                         let pause = random.chance(60) ? Int.random(in: 0..<longest, using: &random) : nil
                         if lane < 2 {
-                            _ = try await start(["sync"], killedAfter: pause, environment)
+                            let watches = lane == 1 && random.chance(50)
+                            _ = try await start(
+                                [watches ? "watch" : "sync"], killedAfter: watches ? pause ?? 500 : pause, environment)
                             continue
                         }
                         let id = "\(lane)-\(Int.random(in: 0..<3, using: &random))"

@@ -2,7 +2,7 @@ import SwiftUI
 import WeirClient
 
 @main struct ItemsApp: App {
-    @State private var sync = Sync()
+    @State private var sync = Sync(Login())
     @Environment(\.scenePhase) private var scenePhase
 
     var body: some Scene {
@@ -15,12 +15,23 @@ import WeirClient
     }
 }
 
+/// How the app knows its user; a library for logging in keeps the tokens.
+struct Login: Sendable {
+    let account = "ada"
+
+    /// A valid token, another one after the server has rejected the last.
+    func token() async throws -> String { "…" }
+}
+
 /// What the views show, kept up to date by Weir.
 @MainActor @Observable final class Sync {
     private(set) var items: [ObservedRow] = []
     private(set) var status: SyncStatus?
     private(set) var failure: String?
     private var weir: Weir?
+    private let login: Login
+
+    init(_ login: Login) { self.login = login }
 
     /// Opens the database, which the app's migrations have made, and observes it until the view's task ends.
     func run() async {
@@ -30,14 +41,16 @@ import WeirClient
             let file = folder.appending(path: "items.sqlite")
             let weir = try await Weir.open(file, tables: ["item"])
             self.weir = weir
-            let attaching = Task { await attach(weir) }
+            let marker = folder.appending(path: "installation")
+            let attaching = Task { await attach(weir, marker) }
             let statuses = Task { for await status in weir.status { self.status = status } }
             defer {
                 attaching.cancel()
                 statuses.cancel()
             }
             let query = """
-                SELECT i.id, i.title, s.state FROM item AS i JOIN weir_item_state AS s ON s.id = i.id ORDER BY i.title
+                SELECT id, title, (SELECT state FROM weir_item_state AS s WHERE s.id = item.id) AS state
+                FROM item ORDER BY title
                 """
             for try await rows in weir.observe(query) { items = rows }
         } catch {
@@ -49,10 +62,15 @@ import WeirClient
     ///
     /// Only the first time does this need the server; until it is reached, the app works with the rows of the file. The app may be suspended
     /// meanwhile, or have the file locked.
-    private func attach(_ weir: Weir) async {
+    ///
+    /// - Parameter marker: a file that backups leave out, so that a database which comes from one becomes another device.
+    private func attach(_ weir: Weir, _ marker: URL) async {
+        var options = SyncOptions()
+        options.installMarker = marker
+        let (login, server) = (login, URL(string: "https://sync.example.com")!)
         while !Task.isCancelled {
             do {
-                try await weir.attach("ada", server: URL(string: "https://sync.example.com")!)
+                try await weir.attach(login.account, server: server, options: options) { try await login.token() }
                 failure = nil
                 return try await weir.start()
             } catch {

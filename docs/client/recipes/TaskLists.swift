@@ -31,4 +31,23 @@ struct TaskLists {
         let saved = try await weir.write { try $0.execute("UPDATE item SET done = 1 WHERE id = ?1", [.text(id)]) }
         for outcome in try await saved.outcome where outcome.status != .applied { show(outcome) }
     }
+
+    /// Lets Weir decide about conflicts of items, at each start: of columns that one side alone has changed it takes both.
+    func mergeConflicts() async throws {
+        try await weir.setResolver(.mergeColumns, for: "item")
+    }
+
+    /// Carries out what the user has decided about a change that was not stored.
+    func decide(_ edit: KeptEdit, keep: Bool) async throws {
+        try await weir.resolve(edit, keep ? .keepLocal : .acceptServer)
+    }
+
+    /// Shows what the server has decided, also before this start of the app.
+    ///
+    /// - Parameter place: of the last outcome that was shown.
+    func follow(after place: Int64, show: ([RowOutcome]) -> Void) async throws {
+        for try await outcomes in weir.outcomeUpdates(after: place) {
+            show(outcomes)
+        }
+    }
 }

@@ -96,7 +96,8 @@ package struct Applying {
         guard outcome.results.count == batch.changes else {
             throw BatchMismatch(expected: batch.number, changes: batch.changes)
         }
-        let changes = try SentChange.all(in: batch)
+        let sent = try SentChanges(of: batch)
+        let changes = sent.changes
         let state = try Completion(database)
         let repeated = try RepeatedChanges(outcome, in: database)
         for table in file.tables {
@@ -108,6 +109,10 @@ package struct Applying {
                     try complete(sent, of: table, outcome, changes[sent.position], writer, state)
                 }
             }
+        }
+        // The server has given new rows the defaults of columns that were not known then, and need not send these rows again.
+        if sent.schemaVersion != schema.schemaVersion, writers.values.contains(where: { !$0.serverDefaults.isEmpty }) {
+            try Vector(database: database).setIncomplete()
         }
         try completeOthers(outcome, changes, repeated, state)
         try KeyChanges.endSent(in: database)
@@ -171,7 +176,7 @@ package struct Applying {
     /// Keeps changes of the batch aside whose rows went with their owner: pending again, they would have no row whose values are sent.
     private func keepThoseOfRevokedOwners() throws {
         guard let batch = try Freezing.pending(in: database) else { return }
-        let changes = try SentChange.all(in: batch)
+        let changes = try SentChanges(of: batch).changes
         let state = try Completion(database)
         for table in file.tables {
             guard let server = schema.table(for: table.name), let writer = writers[server.name] else { continue }

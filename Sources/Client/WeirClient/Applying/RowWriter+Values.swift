@@ -17,6 +17,18 @@ extension RowWriter {
         return values
     }
 
+    /// The places of backfilled columns that a row of the server lacks.
+    func lackingBackfilled(_ json: ArraySlice<UInt8>) throws -> Set<Int> {
+        if backfilled.isEmpty { return [] }
+        var lacking = backfilled
+        var reader = JSONReader(json)
+        try reader.object { reader, name in
+            if let index = indexes[name] { lacking.remove(index) }
+            try reader.skip()
+        }
+        return lacking
+    }
+
     /// The values that JSON of the contract has, by the columns; `nil` where it has none.
     ///
     /// - Parameter present: how the row spells its values now, which is kept.

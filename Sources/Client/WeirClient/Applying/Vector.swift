@@ -52,9 +52,10 @@ struct Vector {
         return try CapturedTable.registered(in: database).contains { _, captured in
             guard let captured, let before = known.table(for: captured.name), let after = new.table(for: captured.name)
             else { return false }
-            return captured.columns.contains { column in
+            let isGained = captured.columns.contains { column in
                 after.column(for: column.name)?.defaultValue != nil && !before.isKnown(column.name)
             }
+            return try isGained && database.value("SELECT 1 FROM \(captured.state) LIMIT 1") != nil
         }
     }
 

@@ -9,6 +9,15 @@ struct Registration {
     private(set) var tables: [CapturedTable] = []
     private(set) var gaps: [CaptureGap] = []
     private var causes: [(cause: CaptureGap.Cause, table: CapturedTable)] = []
+    private var removed: [(column: RemovedColumn, table: CapturedTable)] = []
+
+    /// A column that is gone.
+    private struct RemovedColumn {
+        let name: String
+        let number: Int
+        /// Rows whose changes of it waited until the server has the column.
+        let heldRows: Int64
+    }
 
     init(of names: [String], isMigrated: Bool = false, in database: Database) throws {
         self.database = database
@@ -22,6 +31,9 @@ struct Registration {
         try stopCapturingOthers()
         for table in tables { try TableRequirements(table: table).check(in: database) }
         for (cause, table) in causes { try recordGap(cause, of: table) }
+        for table in tables {
+            try recordGap(of: removed.filter { $0.table.number == table.number }.map(\.column), from: table)
+        }
         if try database.meta("backfill") != nil { try database.setMeta("backfill", nil) }
     }
 
@@ -33,7 +45,8 @@ struct Registration {
             try database.integer("SELECT listed FROM weir_table WHERE number = ?1", [.integer(Int64($0))]) == 1
         }
         let number = try known ?? addTable(definition.name)
-        let (table, added) = try columns(of: definition, number: number, isNew: known == nil)
+        let (table, added, gone) = try columns(of: definition, number: number, isNew: known == nil)
+        removed += gone.map { ($0, table) }
         // The server has values of the new columns, or of rows that could not be taken back: they come when all is pulled again.
         let isIncomplete =
             try database.run("UPDATE weir_table SET incomplete = 0 WHERE number = \(number) AND incomplete") > 0
@@ -85,18 +98,18 @@ struct Registration {
     /// Gives numbers to columns that have none, and marks those that are gone.
     private func columns(
         of definition: TableDefinition, number: Int, isNew: Bool
-    ) throws -> (table: CapturedTable, added: [CapturedTable.Column]) {
+    ) throws -> (table: CapturedTable, added: [CapturedTable.Column], removed: [RemovedColumn]) {
         let key: SQLValue = .integer(Int64(number))
         let before = Int(try database.integer("SELECT columns FROM weir_table WHERE number = ?1", [key]) ?? 0)
         var numbers = Dictionary(
             try database.map("SELECT name, number FROM weir_column WHERE tbl = ?1 AND NOT dropped", [key]) {
-                (foldedName($0.string(at: 0)), Int($0.integer(at: 1)))
+                (foldedName($0.string(at: 0)), (name: $0.string(at: 0), number: Int($0.integer(at: 1))))
             }, uniquingKeysWith: { first, _ in first })
         var count = before
         var added: [CapturedTable.Column] = []
         let columns = try definition.columns.map { column in
-            if let number = numbers.removeValue(forKey: foldedName(column.name)) {
-                return CapturedTable.Column(number: number, definition: column)
+            if let known = numbers.removeValue(forKey: foldedName(column.name)) {
+                return CapturedTable.Column(number: known.number, definition: column)
             }
             count += 1
             added.append(CapturedTable.Column(number: count, definition: column))
@@ -105,9 +118,11 @@ struct Registration {
                 [key, .integer(Int64(count)), .text(column.name)])
             return added[added.count - 1]
         }
-        for dropped in numbers.values.map({ SQLValue.integer(Int64($0)) }) {
+        let removed = try numbers.values.sorted { $0.number < $1.number }.map { column in
+            let dropped: SQLValue = .integer(Int64(column.number))
             try database.run("UPDATE weir_column SET dropped = 1 WHERE tbl = ?1 AND number = ?2", [key, dropped])
-            try database.run("DELETE FROM weir_held WHERE tbl = ?1 AND col = ?2", [key, dropped])
+            let held = try database.run("DELETE FROM weir_held WHERE tbl = ?1 AND col = ?2", [key, dropped])
+            return RemovedColumn(name: column.name, number: column.number, heldRows: Int64(held))
         }
         let table = CapturedTable(number: number, definition: definition, columns: columns, columnNumbers: count)
         if isNew {
@@ -118,7 +133,7 @@ struct Registration {
         if count > before {
             try database.run("UPDATE weir_table SET columns = ?2 WHERE number = ?1", [key, .integer(Int64(count))])
         }
-        return (table, added)
+        return (table, added, removed)
     }
 
     // MARK: Triggers
@@ -171,6 +186,24 @@ struct Registration {
         let isCounted = cause == .new || cause == .migrated
         if !isCounted || gap.unknownRows + gap.absentRows > 0 { gaps.append(gap) }
     }
+
+    /// The values that were to be sent are gone with their columns.
+    private mutating func recordGap(of removed: [RemovedColumn], from table: CapturedTable) throws {
+        if removed.isEmpty { return }
+        try LogFolding(table: table).fold(in: database)
+        let unsent = try removed.map { column in
+            let (word, bit) = (CapturedTable.word(ofColumn: column.number), CapturedTable.bit(ofColumn: column.number))
+            let edited = try database.integer(
+                "SELECT count(*) FROM \(table.edit) WHERE m0 <> -1 AND m\(word) & \(bit) <> 0")
+            return (name: column.name, rows: Int((edited ?? 0) + column.heldRows))
+        }.filter { $0.rows > 0 }
+        if unsent.isEmpty { return }
+        let rows = unsent.reduce(0) { $0 + $1.rows }
+        gaps.append(
+            CaptureGap(
+                table: table.name, cause: .columnsRemoved(unsent.map(\.name), unsentValues: rows), unknownRows: 0,
+                absentRows: 0))
+    }
 }
 
 /// Changes of a table that may not have been captured before ``Weir/open(_:tables:prepareConnection:)`` or
@@ -186,6 +219,8 @@ public struct CaptureGap: Equatable, Sendable {
         case triggersMissing
         /// Columns were added; what was written to them since then was not captured.
         case columnsAdded([String])
+        /// Columns were removed, or have another name, with so many values that were not sent. They are not sent any more.
+        case columnsRemoved([String], unsentValues: Int)
         /// A migration with ``Weir/migrate(_:tables:backfill:prepareConnection:_:)`` has inserted or deleted rows.
         case migrated
     }

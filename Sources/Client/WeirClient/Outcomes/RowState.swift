@@ -2,10 +2,11 @@
 ///
 ///     SELECT *, (SELECT state FROM weir_item_state AS s WHERE s.id = item.id) AS state FROM item WHERE list = ?1
 ///
-/// The view has a row for each row of the table and for those that are deleted and not sent, or cannot be written, with the columns `id`,
+/// The view has a row for each row of the table that the server or a captured change has, and so not for those that were there before Weir
+/// until the file is attached; and one for those that are deleted and not sent, or cannot be written. Its columns are `id`,
 /// `state`, `is_pending`, `is_sent`, `is_seen`, `kept`, `code`, `parked`, `time_stamp`, `is_deleted`, `owner`, `written_by`,
 /// `written_by_owner` and `written_at`. Single rows are looked up quickly, as in this list; a LEFT JOIN or a sorted query of the view
-/// makes all of it first. ``Weir/observe(_:_:)`` shows it again when it changes.
+/// makes all of it first, and a JOIN leaves rows out that were there before Weir. ``Weir/observe(_:_:)`` shows it again when it changes.
 public struct RowState: Equatable, Sendable {
     /// How far the app's last change of a row has come.
     public enum Stage: String, Sendable {

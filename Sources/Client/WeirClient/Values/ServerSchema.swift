@@ -113,6 +113,7 @@ extension ServerSchema.Table.Column {
             var reader = JSONReader(json)
             defaultValue = try ValueSpelling.Canonical(&reader, type: type)
         }
+        if defaultValue == .null { defaultValue = nil }
         self.init(name: name, type: type, defaultValue: defaultValue)
     }
 }

@@ -19,7 +19,8 @@ package struct ShortDigest: Sendable, Hashable {
     /// What stands for a `changeId`: ten bytes of its SHA-256 after the number with which it ends, in six.
     ///
     /// So ids that count up are next to each other in the index by which they are found; by their hashes alone, each would be on a page of
-    /// its own. An id without such a number, or with one of more than 48 bits, has 16 bytes of its SHA-256.
+    /// its own. An id that ends with no digit, with more than 15 of them, or with a number of 2^48 or more has 16 bytes of its SHA-256, as all have
+    /// before rules version 6.
     ///
     /// - Parameter digest: the SHA-256.
     package init(ofID id: Span<UInt8>, digest: [UInt8]) {
@@ -29,7 +30,7 @@ package struct ShortDigest: Sendable, Hashable {
         high = number << 16 | high >> 48
     }
 
-    /// The decimal number with which a text ends; `nil` for one without, or with one of more than 48 bits.
+    /// The decimal number with which a text ends; `nil` for one without, of more than 15 digits, or of 2^48 or more.
     private static func number(atEndOf text: Span<UInt8>) -> UInt64? {
         var (number, factor): (UInt64, UInt64) = (0, 1)
         var index = text.count

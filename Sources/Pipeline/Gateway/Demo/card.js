@@ -92,12 +92,15 @@ export class Card {
 
   asideItem(edit) {
     const table = this.schema?.tables.find((t) => t.name === edit.table);
-    const type = (name) => table?.columns.find((c) => c.name === name)?.type ?? "text";
+    const column = (name) => table?.columns.find((c) => c.name === name);
+    const type = (name) => column(name)?.type ?? "text";
+    // A column that the row lacks has its default.
+    const valueOf = (row, name) => row.values[name] === undefined ? column(name)?.default : row.values[name];
     const label = rowLabel(table, { ...this.entry.device.valuesOf(this.entry.device.owner(edit.syncId ?? ""), edit.table, edit.id), ...edit.values }, edit.id);
     const item = element("li", {}, element("p", {}, element("code", { textContent: edit.code }),
       ` ${edit.deleted ? "deletion of" : ""} ${edit.table} “${label}”`));
     for (const [name, value] of Object.entries(edit.values ?? {})) {
-      const theirs = edit.row && !edit.row.deleted ? textOf(edit.row.values[name], type(name)) || "nothing" : null;
+      const theirs = edit.row && !edit.row.deleted ? textOf(valueOf(edit.row, name), type(name)) || "nothing" : null;
       item.append(element("p", { className: "values" }, `${name}: `, element("del", { textContent: textOf(value, type(name)) || "nothing" }),
         theirs === null ? "" : " the server has ", theirs === null ? "" : element("ins", { textContent: theirs })));
     }

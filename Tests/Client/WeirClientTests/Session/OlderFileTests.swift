@@ -6,13 +6,13 @@ import WeirClient
 
 /// Files that earlier versions of WeirClient have written are opened and synced by this one.
 ///
-/// docs/client/files has one for each format. `WEIR_WRITE_CLIENT_FILE=1 deploy/test OlderFileTests` writes that of the present format, which
-/// is done once, when a format is released.
+/// docs/client/files has one for each format, and for each that an opening completes without another number. `WEIR_WRITE_CLIENT_FILE=1
+/// deploy/test OlderFileTests` writes that of the present format, which is done once, when a format is released.
 @Suite struct OlderFileTests {
     private static let files = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "docs/client/files")
-    private static let newest = "format-1.sqlite"
+    private static let newest = "format-1b.sqlite"
     private static let tables = [
         "list": ["name": "text"], "item": ["title": "text", "list": "text", "at": "timestamp"],
         "mark": ["name": "text"],

@@ -17,9 +17,26 @@ import Testing
         return try #require(only.first ?? nil)
     }
 
-    @Test func isTheHashOfTheId() throws {
+    private static func hash(_ id: String) -> [UInt8] { Array(SHA256.digest(of: Array(id.utf8)).prefix(16)) }
+
+    @Test(arguments: 3...5) func isTheHashOfTheIdBeforeRulesVersion6(rules: Int) throws {
+        let found = try identities([#"{\#(Self.note),"changeId":"c1"}"#], rules: rules)
+        #expect(found[0]?.id.bytes == Self.hash("c1"))
+    }
+
+    @Test func beginsWithTheNumberOfTheId() throws {
+        let ids = ["c1": 1, "sqlitenow:70000": 70_000, "9": 9, "c": nil, "1c": nil]
+        for (id, number) in ids {
+            let found = try identities([#"{\#(Self.note),"changeId":"\#(id)"}"#], rules: 6)
+            let expected = number.map { number in
+                (0..<6).map { UInt8(truncatingIfNeeded: number >> (40 - 8 * $0)) } + Self.hash(id).prefix(10)
+            }
+            #expect(found[0]?.id.bytes == expected ?? Self.hash(id), "\(id)")
+        }
+    }
+
+    @Test func anotherIdIsAnother() throws {
         let identity = try identity(Self.note)
-        #expect(identity.id.bytes == Array(SHA256.digest(of: Array("c1".utf8)).prefix(16)))
         let other = try identities([#"{\#(Self.note),"changeId":"c2"}"#])
         #expect(other.count == 1 && other[0]?.id != identity.id)
     }
@@ -92,7 +109,7 @@ import Testing
     @Test func theLongestAndAnyTextIsAnId() throws {
         for id in [String(repeating: "x", count: 255), "é", "e\u{301}", " ", "🙂"] {
             let found = try identities([#"{\#(Self.note),"changeId":"\#(id)"}"#])
-            #expect(found[0]?.id.bytes == Array(SHA256.digest(of: Array(id.utf8)).prefix(16)))
+            #expect(found[0]?.id.bytes == Self.hash(id))
         }
     }
 }

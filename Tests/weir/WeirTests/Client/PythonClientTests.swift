@@ -117,6 +117,16 @@ import Testing
         try await Verification.expectEqual(folder)
     }
 
+    @Test func aColumnThatIsNullIsToldFromOneThatTheRowLacks() async throws {
+        let weir = try await start()
+        try await expect("phone", weir, "put", "person", "p1", #"{"name": "Ada", "color": null}"#)
+        #expect(try await shown("phone", weir, "rows", "person") == ["p1": ["name": "Ada", "color": nil]])
+        for device in ["phone", "laptop"] { try await expect(device, weir, "sync") }
+        let row: JSON = ["p1": ["name": "Ada", "email": nil, "color": nil]]
+        #expect(try await shown("laptop", weir, "rows", "person") == row)
+        #expect(await weir.stop() == 0)
+    }
+
     @Test func devicesBringBackWhatANewHistoryOfTheServerLacks() async throws {
         var weir = try await start()
         try await expect("phone", weir, "put", "person", "p1", #"{"name": "Ada", "email": "ada@example.org"}"#)

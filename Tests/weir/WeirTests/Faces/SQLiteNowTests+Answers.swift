@@ -211,6 +211,18 @@ extension SQLiteNowTests {
         }
     }
 
+    @Test func aLimitOfMoreThanAThousandIsTakenAsAThousand() async throws {
+        try await Self.withServer(["clock": "sequence(1)"]) { port, _ in
+            _ = try await Raw(port, "a").upload(
+                (1...1001).map { Self.change($0, "INSERT", "u\($0)", ["name": "N", "email": nil]) })
+            let first = try await Raw(port, "b").download("after=0&limit=100000")
+            #expect(first["changes"].array.count == 1000)
+            #expect(first["hasMore"] == true && first["nextAfter"] == 1000 && first["windowUntil"] == 1001)
+            let second = try await Raw(port, "b").download("after=1000&limit=100000&until=1001")
+            #expect(second["changes"].array.count == 1 && second["hasMore"] == false)
+        }
+    }
+
     @Test func anOwnRowThatIsNotAsItWasSentComesBackWithoutASource() async throws {
         try await Self.withServer(["clock": "sequence(100)"]) { port, _ in
             let a = Raw(port, "a")

@@ -82,7 +82,8 @@ import WeirClient
     }
 
     private static let query = """
-        SELECT p.id, p.name, p.email, s.state FROM person AS p JOIN weir_person_state AS s ON s.id = p.id ORDER BY p.name
+        SELECT id, name, email, (SELECT state FROM weir_person_state AS s WHERE s.id = person.id) AS state
+        FROM person ORDER BY name
         """
 
     private static func list(_ weir: Weir) async throws {
