@@ -65,7 +65,9 @@ import Testing
             "rows_per_second_growing_ids", "raw_ratio_growing_ids", "rows_per_second_random_ids",
             "raw_ratio_random_ids",
         ],
-        "app-writes": ["write_p50", "write_p99", "write_highest", "alone_p50", "alone_p99", "writes"],
+        "app-writes": ["write", "first_sync"].flatMap { ["\($0)_p50", "\($0)_p99", "\($0)_highest"] } + [
+            "alone_p50", "alone_p99", "writes",
+        ],
         "soak": [
             "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
         ],

@@ -42,12 +42,10 @@ struct TaskLists {
         try await weir.resolve(edit, keep ? .keepLocal : .acceptServer)
     }
 
-    /// Shows what the server has decided, also before this start of the app.
+    /// Shows what has become of the changes whose outcome was asked for, also before this start of the app.
     ///
     /// - Parameter place: of the last outcome that was shown.
     func follow(after place: Int64, show: ([RowOutcome]) -> Void) async throws {
-        for try await outcomes in weir.outcomeUpdates(after: place) {
-            show(outcomes)
-        }
+        for try await outcomes in weir.outcomeUpdates(after: place) { show(outcomes) }
     }
 }

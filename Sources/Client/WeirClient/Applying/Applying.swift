@@ -96,8 +96,7 @@ package struct Applying {
         guard outcome.results.count == batch.changes else {
             throw BatchMismatch(expected: batch.number, changes: batch.changes)
         }
-        let sent = try SentChanges(of: batch)
-        let changes = sent.changes
+        let changes = try SentChange.all(in: batch)
         let state = try Completion(database)
         let repeated = try RepeatedChanges(outcome, in: database)
         for table in file.tables {
@@ -110,10 +109,7 @@ package struct Applying {
                 }
             }
         }
-        // The server has given new rows the defaults of columns that were not known then, and need not send these rows again.
-        if sent.schemaVersion != schema.schemaVersion, writers.values.contains(where: { !$0.serverDefaults.isEmpty }) {
-            try Vector(database: database).setIncomplete()
-        }
+        try Vector(database: database).completeColumns(ofBatch: outcome.batch)
         try completeOthers(outcome, changes, repeated, state)
         try KeyChanges.endSent(in: database)
         try database.run("DELETE FROM weir_batch")
@@ -176,7 +172,7 @@ package struct Applying {
     /// Keeps changes of the batch aside whose rows went with their owner: pending again, they would have no row whose values are sent.
     private func keepThoseOfRevokedOwners() throws {
         guard let batch = try Freezing.pending(in: database) else { return }
-        let changes = try SentChanges(of: batch).changes
+        let changes = try SentChange.all(in: batch)
         let state = try Completion(database)
         for table in file.tables {
             guard let server = schema.table(for: table.name), let writer = writers[server.name] else { continue }

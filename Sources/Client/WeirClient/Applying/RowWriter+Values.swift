@@ -17,16 +17,13 @@ extension RowWriter {
         return values
     }
 
-    /// The places of backfilled columns that a row of the server lacks.
-    func lackingBackfilled(_ json: ArraySlice<UInt8>) throws -> Set<Int> {
-        if backfilled.isEmpty { return [] }
-        var lacking = backfilled
-        var reader = JSONReader(json)
-        try reader.object { reader, name in
-            if let index = indexes[name] { lacking.remove(index) }
-            try reader.skip()
+    /// Whether a value of a column is the default that the server's schema names.
+    func isServerDefault(_ value: SQLValue, of column: CapturedTable.Column) throws -> Bool {
+        guard let found = serverDefaults.first(where: { columns[$0.index].column.number == column.number }) else {
+            return false
         }
-        return lacking
+        let spelling = ValueSpelling(of: value, type: columns[found.index].server.type)
+        return try self.value(of: found.value, inColumn: found.index, like: spelling) == value
     }
 
     /// The values that JSON of the contract has, by the columns; `nil` where it has none.

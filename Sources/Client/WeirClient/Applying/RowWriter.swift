@@ -13,8 +13,6 @@ final class RowWriter {
     let columns: [(column: CapturedTable.Column, server: ServerSchema.Table.Column)]
     /// The server's defaults, by the places of the columns that have one.
     let serverDefaults: [(index: Int, value: ValueSpelling.Canonical)]
-    /// The columns of a backfill that is sent where the server has no value (``ClientFile/settleBackfills()``), by their places.
-    let backfilled: Set<Int>
     /// The columns by the server's names.
     let indexes: [String: Int]
     /// The app's columns that the known schema lacks, folded.
@@ -74,9 +72,6 @@ final class RowWriter {
         spellings = try columns.map { try Self.spelling(of: $0, type: $1.type, in: table, database) }
         references = try columns.map { try Self.reference(of: $0, $1.type, in: table, file) }
         defaults = try Self.defaults(of: table, in: database)
-        let numbers = Set(
-            try database.map("SELECT number FROM weir_backfill WHERE tbl = \(table.number)") { Int($0.integer(at: 0)) })
-        backfilled = Set(columns.indices.filter { numbers.contains(columns[$0].0.number) })
         indexes = Dictionary(
             columns.enumerated().map { ($1.1.name, $0) }, uniquingKeysWith: { first, _ in first })
         lacking = Set(table.columns.filter { !server.isKnown($0.name) }.map { foldedName($0.name) })
@@ -185,8 +180,7 @@ final class RowWriter {
                 if try !insertNew(row, key, known, removed) {
                     let present = try compare(row, key)
                     let values = try present?.values ?? rowValues(row.values, like: removed.map(spellings))
-                    let lacking = try lackingBackfilled(row.values)
-                    try write(values, key, known, changed: present?.changed, removed, lacking: lacking)
+                    try write(values, key, known, changed: present?.changed, removed)
                 }
                 if isOver { try endEdits(of: key) }
                 try recordIfOrphan(key)
@@ -278,10 +272,8 @@ final class RowWriter {
     ///   - values: the server's.
     ///   - changed: the places of the columns in which the row in the table differs; `nil` if it is not there. Indexes on the others, and
     ///     triggers of the app that name them, have nothing to do.
-    ///   - lacking: the places of columns that the server's row lacks, for which a backfill is sent.
     private func write(
-        _ values: [SQLValue?], _ key: SQLValue, _ known: Known, changed: [Int]?, _ removed: RemovedRow?,
-        lacking: Set<Int>
+        _ values: [SQLValue?], _ key: SQLValue, _ known: Known, changed: [Int]?, _ removed: RemovedRow?
     ) throws {
         let whole = whole(values)
         if let changed {
@@ -296,12 +288,7 @@ final class RowWriter {
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
             // A default is not sent with an insertion; a change, such as a backfill, is sent where the server has no value.
-            let before =
-                edit.masks.isWhole
-                ? whole
-                : whole.indices.map { index in
-                    whole[index].map { _ -> SQLValue in lacking.contains(index) ? .null : values[index] ?? .null }
-                }
+            let before = edit.masks.isWhole ? whole : zip(values, whole).map { $1 == nil ? nil : $0 ?? SQLValue.null }
             // A deletion has all values before, be it one that was ignored.
             for (column, value) in named(before)
             where changed == nil || edit.hasDeletion || edit.masks.contains(column) {

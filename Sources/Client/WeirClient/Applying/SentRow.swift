@@ -20,20 +20,13 @@ struct SentRow {
 }
 
 /// The changes of a batch as they were sent.
-struct SentChanges {
-    /// As JSON, in the batch's order.
-    private(set) var changes: [ArraySlice<UInt8>] = []
-    /// The server's schema for which the batch was frozen.
-    private(set) var schemaVersion = ""
-
-    init(of batch: Batch) throws {
+enum SentChange {
+    static func all(in batch: Batch) throws -> [ArraySlice<UInt8>] {
+        var changes: [ArraySlice<UInt8>] = []
         var reader = JSONReader(batch.body)
         try reader.object { reader, name in
-            switch name {
-            case "changes": try reader.array { changes.append(try $0.text()) }
-            case "schemaVersion": schemaVersion = try reader.string()
-            default: try reader.skip()
-            }
+            if name == "changes" { try reader.array { changes.append(try $0.text()) } } else { try reader.skip() }
         }
+        return changes
     }
 }

@@ -41,21 +41,34 @@ struct Vector {
     /// Makes the next update begin from the start if another schema, which is known from now on, may have columns of the app with values that
     /// the file lacks: rows came with columns that the known one lacked, or the new one has defaults for them, which all rows have.
     func completeColumns(from known: ServerSchema?, to new: ServerSchema) throws {
-        guard try database.meta("lacks_columns") != nil || hasDefaults(new, lackedBy: known) else { return }
+        let gained = try tables(gainingDefaults: new, from: known)
+        // The server gives rows that a batch creates the defaults, and need not send them to the device that has created them.
+        if !gained.isEmpty, let batch = try Freezing.pending(in: database) {
+            try database.setMeta("lacking_batch", .integer(batch.number))
+        }
+        let hasRows = try gained.contains { try database.value("SELECT 1 FROM \($0.state) LIMIT 1") != nil }
+        guard try hasRows || database.meta("lacks_columns") != nil else { return }
         try setIncomplete()
         try database.setMeta("lacks_columns", nil)
     }
 
-    /// Whether a schema has defaults for columns of the app that the schema before it did not have.
-    private func hasDefaults(_ new: ServerSchema, lackedBy known: ServerSchema?) throws -> Bool {
-        guard let known else { return false }
-        return try CapturedTable.registered(in: database).contains { _, captured in
+    /// Makes the next update begin from the start if a batch, which has its outcome now, was frozen before its tables had columns with defaults.
+    func completeColumns(ofBatch number: Int64) throws {
+        guard let lacking = try database.meta("lacking_batch") else { return }
+        if lacking == .integer(number) { try setIncomplete() }
+        try database.setMeta("lacking_batch", nil)
+    }
+
+    /// The app's tables of which a schema has defaults for columns that the schema before it did not have.
+    private func tables(gainingDefaults new: ServerSchema, from known: ServerSchema?) throws -> [CapturedTable] {
+        guard let known else { return [] }
+        return try CapturedTable.registered(in: database).compactMap { _, captured in
             guard let captured, let before = known.table(for: captured.name), let after = new.table(for: captured.name)
-            else { return false }
-            let isGained = captured.columns.contains { column in
+            else { return nil }
+            let isGaining = captured.columns.contains { column in
                 after.column(for: column.name)?.defaultValue != nil && !before.isKnown(column.name)
             }
-            return try isGained && database.value("SELECT 1 FROM \(captured.state) LIMIT 1") != nil
+            return isGaining ? captured : nil
         }
     }
 

@@ -36,7 +36,7 @@ struct Migration {
     /// Captures the values of added columns, of rows that the server has, as if they were set now.
     ///
     /// Another device may have set them before. So nothing is sent until all rows were pulled, and then only values of columns that the
-    /// server has no value of (``ClientFile/settleBackfills()``).
+    /// server has no value of, or its default (``ClientFile/settleBackfills(_:)``).
     func captureBackfill(of columns: [CapturedTable.Column], in table: CapturedTable) throws {
         guard try database.meta("backfill") != nil else { return }
         let words = 0..<table.words
@@ -69,7 +69,11 @@ struct Migration {
 
 extension ClientFile {
     /// Gives up values of a backfill that the server has others of, and of which the app has changed nothing since; all rows were pulled.
-    func settleBackfills() throws {
+    ///
+    /// A default of the server's is what rows have in which nobody has set the column: the backfill comes first.
+    ///
+    /// - Parameter writers: of the tables that the server has.
+    func settleBackfills(_ writers: [RowWriter]) throws {
         let backfills = try database.map("SELECT tbl, number, at FROM weir_backfill") {
             (table: Int($0.integer(at: 0)), column: Int($0.integer(at: 1)), at: $0.value(at: 2))
         }
@@ -79,7 +83,8 @@ extension ClientFile {
             if let table = tables.first(where: { $0.number == backfill.table }),
                 let column = table.columns.first(where: { $0.number == backfill.column })
             {
-                try settle(column, of: table, at: backfill.at)
+                let writer = writers.first { $0.table.number == table.number }
+                try settle(column, of: table, at: backfill.at, writer)
             }
             try database.run(
                 "DELETE FROM weir_backfill WHERE tbl = ?1 AND number = ?2",
@@ -87,7 +92,9 @@ extension ClientFile {
         }
     }
 
-    private func settle(_ column: CapturedTable.Column, of table: CapturedTable, at: SQLValue) throws {
+    private func settle(
+        _ column: CapturedTable.Column, of table: CapturedTable, at: SQLValue, _ writer: RowWriter?
+    ) throws {
         var last: SQLValue?
         var refused: Set<SQLValue> = []
         var hasMore = true
@@ -95,7 +102,7 @@ extension ClientFile {
             do {
                 try applying { _ in
                     try LogFolding(table: table).fold(in: database)
-                    try settle(column, of: table, at: at, after: &last, besides: refused)
+                    try settle(column, of: table, at: at, after: &last, besides: refused, writer)
                 }
                 hasMore = last != nil
             } catch let error as RolledBack {
@@ -112,7 +119,7 @@ extension ClientFile {
 
     private func settle(
         _ column: CapturedTable.Column, of table: CapturedTable, at: SQLValue, after last: inout SQLValue?,
-        besides refused: Set<SQLValue>
+        besides refused: Set<SQLValue>, _ writer: RowWriter?
     ) throws {
         let (word, name) = ("m\(column.word)", quoted(column.name))
         let rows = try database.map(
@@ -124,6 +131,7 @@ extension ClientFile {
         ) { (key: $0.value(at: 0), value: $0.value(at: 1)) }
         // A value that the table cannot have leaves the app's, which is sent.
         for row in rows where !refused.contains(row.key) {
+            if try writer?.isServerDefault(row.value, of: column) ?? false { continue }
             if try !take(row.value, of: name, in: table, for: row.key) { continue }
             try database.run("UPDATE \(table.edit) SET \(word) = \(word) & ~\(column.bit) WHERE id = ?1", [row.key])
         }

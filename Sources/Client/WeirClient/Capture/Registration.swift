@@ -9,15 +9,9 @@ struct Registration {
     private(set) var tables: [CapturedTable] = []
     private(set) var gaps: [CaptureGap] = []
     private var causes: [(cause: CaptureGap.Cause, table: CapturedTable)] = []
-    private var removed: [(column: RemovedColumn, table: CapturedTable)] = []
 
     /// A column that is gone.
-    private struct RemovedColumn {
-        let name: String
-        let number: Int
-        /// Rows whose changes of it waited until the server has the column.
-        let heldRows: Int64
-    }
+    private typealias RemovedColumn = (name: String, number: Int)
 
     init(of names: [String], isMigrated: Bool = false, in database: Database) throws {
         self.database = database
@@ -31,9 +25,6 @@ struct Registration {
         try stopCapturingOthers()
         for table in tables { try TableRequirements(table: table).check(in: database) }
         for (cause, table) in causes { try recordGap(cause, of: table) }
-        for table in tables {
-            try recordGap(of: removed.filter { $0.table.number == table.number }.map(\.column), from: table)
-        }
         if try database.meta("backfill") != nil { try database.setMeta("backfill", nil) }
     }
 
@@ -45,8 +36,8 @@ struct Registration {
             try database.integer("SELECT listed FROM weir_table WHERE number = ?1", [.integer(Int64($0))]) == 1
         }
         let number = try known ?? addTable(definition.name)
-        let (table, added, gone) = try columns(of: definition, number: number, isNew: known == nil)
-        removed += gone.map { ($0, table) }
+        let (table, added, removed) = try columns(of: definition, number: number, isNew: known == nil)
+        if !removed.isEmpty { try recordGap(of: removed, from: table) }
         // The server has values of the new columns, or of rows that could not be taken back: they come when all is pulled again.
         let isIncomplete =
             try database.run("UPDATE weir_table SET incomplete = 0 WHERE number = \(number) AND incomplete") > 0
@@ -119,10 +110,10 @@ struct Registration {
             return added[added.count - 1]
         }
         let removed = try numbers.values.sorted { $0.number < $1.number }.map { column in
-            let dropped: SQLValue = .integer(Int64(column.number))
-            try database.run("UPDATE weir_column SET dropped = 1 WHERE tbl = ?1 AND number = ?2", [key, dropped])
-            let held = try database.run("DELETE FROM weir_held WHERE tbl = ?1 AND col = ?2", [key, dropped])
-            return RemovedColumn(name: column.name, number: column.number, heldRows: Int64(held))
+            try database.run(
+                "UPDATE weir_column SET dropped = 1 WHERE tbl = ?1 AND number = ?2",
+                [key, .integer(Int64(column.number))])
+            return column
         }
         let table = CapturedTable(number: number, definition: definition, columns: columns, columnNumbers: count)
         if isNew {
@@ -187,27 +178,32 @@ struct Registration {
         if !isCounted || gap.unknownRows + gap.absentRows > 0 { gaps.append(gap) }
     }
 
-    /// The values that were to be sent are gone with their columns.
+    /// The values that were to be sent are gone with their columns: those of rows that are there, and that the server has, since a new row
+    /// is sent with what it has now.
     private mutating func recordGap(of removed: [RemovedColumn], from table: CapturedTable) throws {
-        if removed.isEmpty { return }
         try LogFolding(table: table).fold(in: database)
         let unsent = try removed.map { column in
             let (word, bit) = (CapturedTable.word(ofColumn: column.number), CapturedTable.bit(ofColumn: column.number))
-            let edited = try database.integer(
-                "SELECT count(*) FROM \(table.edit) WHERE m0 <> -1 AND m\(word) & \(bit) <> 0")
-            return (name: column.name, rows: Int((edited ?? 0) + column.heldRows))
+            let held = "FROM weir_held WHERE tbl = \(table.number) AND col = \(column.number)"
+            // A replaced row has changed all columns.
+            let rows = try database.integer(
+                """
+                SELECT count(*) FROM \(table.quotedName) AS t JOIN \(table.state) AS r ON r.id = t.\(table.quotedKey)
+                WHERE NOT r.deleted AND t.\(table.quotedKey) IN (SELECT id \(held) UNION
+                SELECT id FROM \(table.edit) WHERE m0 = -1 OR m\(word) & \(bit) <> 0)
+                """)
+            try database.run("DELETE \(held)")
+            return (name: column.name, rows: Int(rows ?? 0))
         }.filter { $0.rows > 0 }
         if unsent.isEmpty { return }
-        let rows = unsent.reduce(0) { $0 + $1.rows }
-        gaps.append(
-            CaptureGap(
-                table: table.name, cause: .columnsRemoved(unsent.map(\.name), unsentValues: rows), unknownRows: 0,
-                absentRows: 0))
+        let cause = CaptureGap.Cause.columnsRemoved(
+            unsent.map(\.name), unsentValues: unsent.reduce(0) { $0 + $1.rows })
+        gaps.append(CaptureGap(table: table.name, cause: cause, unknownRows: 0, absentRows: 0))
     }
 }
 
 /// Changes of a table that may not have been captured before ``Weir/open(_:tables:prepareConnection:)`` or
-/// ``Weir/migrate(_:tables:backfill:prepareConnection:_:)`` was called.
+/// ``Weir/migrate(_:tables:backfill:prepareConnection:_:)`` was called, or whose values are gone.
 public struct CaptureGap: Equatable, Sendable {
     /// Why they may have been missed.
     public enum Cause: Equatable, Sendable {
@@ -219,7 +215,9 @@ public struct CaptureGap: Equatable, Sendable {
         case triggersMissing
         /// Columns were added; what was written to them since then was not captured.
         case columnsAdded([String])
-        /// Columns were removed, or have another name, with so many values that were not sent. They are not sent any more.
+        /// Columns were removed, or have another name, with at most so many values of rows of the server that were changed and not sent. They are
+        /// not sent any more, unless a backfill sends those of the new name. It is said once, by the call that finds the columns gone; there
+        /// are no unknown or absent rows for it.
         case columnsRemoved([String], unsentValues: Int)
         /// A migration with ``Weir/migrate(_:tables:backfill:prepareConnection:_:)`` has inserted or deleted rows.
         case migrated

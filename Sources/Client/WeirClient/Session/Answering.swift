@@ -117,7 +117,7 @@ extension Weir {
         if owners != statuses.current.owners { statuses.update { $0.owners = owners } }
         if !answer.hasMore, answer.batch?.refusal == nil, !isIncomplete, answer.resync.isEmpty, try record.mustDrain {
             // Rows that the server's history no longer has are their owners' still. A process that is killed meanwhile begins again.
-            try file.settleBackfills()
+            try file.settleBackfills(Array(applying.writers.values))
             for owner in try applying.ownersOfAbsentRows() {
                 var rows = OwnerRows(applying: applying, owner: owner, end: .absence)
                 while try rows.next() {
