@@ -49,6 +49,7 @@ public actor Weir {
     var resolvers = ConflictResolvers()
     /// What the file was like when it was last looked at for writes.
     var dataVersion: Int64?
+    var foreignWrites = ForeignWrites()
     var pendingMark: PendingMark?
 
     init(path: String, tables: [String], prepareConnection: ConnectionPreparation?) {

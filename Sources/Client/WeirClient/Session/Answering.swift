@@ -92,13 +92,15 @@ extension Weir {
             orphans: attachment.options.orphans, knowledgeID: attachment.options.knowledgeID)
         var steps = AnswerSteps(answer, applying)
         let clock = attachment.options.clock
-        // A first sync is waited for; later the app's writes come first.
-        let pauses = try record.isComplete
-        if !pauses { try file.database.setCheckpointDistance(.long) }
+        // A first sync is waited for; later, and where the app writes meanwhile, its writes come first.
+        let isFirst = try !record.isComplete
+        if isFirst { try file.database.setCheckpointDistance(.long) }
+        _ = try foreignWrites.areRecent(in: file.database, now: clock.now())
         while true {
             let began = clock.now()
             guard try steps.next() else { break }
             if statuses.current.phase == .syncing { statuses.update { $0.phase = .catchingUp } }
+            let pauses = try foreignWrites.areRecent(in: file.database, now: clock.now()) || !isFirst
             // The app's writes and its calls of Weir have as long as the transaction took.
             await Task.yield()
             if pauses { try await clock.sleep(clock.now() + (clock.now() - began)) }

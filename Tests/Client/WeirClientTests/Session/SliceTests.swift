@@ -80,6 +80,40 @@ import WeirClient
         #expect(pauses.withLock(\.self) == transactions - 1)
     }
 
+    /// It is waited for; but an app that writes meanwhile finds the file unlocked from then on.
+    @Test(arguments: [false, true]) func aFirstSyncHasPausesOnceTheAppWrites(writes: Bool) async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.pageRows = 4 }
+        for id in 1...12 { server.write("item", "b\(id)", ["title": "B"]) }
+        let device = try await Device()
+        let path = device.folder.file()
+        let pages = Mutex(0)
+        let pauses = Mutex<[Int]>([])
+        let transport = ScriptedTransport { request, _ in
+            let response = try await server.send(request)
+            guard request.url.path == "/v1/pull" else { return response }
+            let page = pages.withLock { pages in
+                pages += 1
+                return pages
+            }
+            // The first was of attaching, and the second may have come before anything was written.
+            if writes, page == 4 {
+                let app = try Database(path: path)
+                defer { app.close() }
+                try app.execute("INSERT INTO item VALUES ('mine', 'M', NULL)")
+            }
+            return response
+        }
+        try await device.attach(transport) { options in
+            options.slice = 1
+            options.clock = RunClock(WaitingClock { pauses.withLock { $0.append(pages.withLock(\.self)) } })
+        }
+        try await device.weir.sync()
+        #expect(pages.withLock(\.self) >= 4)
+        let found = Set(pauses.withLock(\.self))
+        #expect(writes ? !found.isEmpty : found.isEmpty, "\(found)")
+    }
+
     /// Between the transactions of a long answer too, in which Weir's own connection fires no triggers.
     @Test func whatTheAppWritesThroughWeirIsCapturedWhileALongAnswerIsWritten() async throws {
         let server = ContractServer(Device.tables)
