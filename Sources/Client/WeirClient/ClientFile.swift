@@ -17,9 +17,10 @@ package final class ClientFile {
     ///
     /// - Parameters:
     ///   - isMigrated: whether a migration of the app's has just ended.
+    ///   - hasFailed: whether that has failed.
     ///   - prepare: gets the connection before it is used.
     package init(
-        path: String, tables names: [String], isMigrated: Bool = false,
+        path: String, tables names: [String], isMigrated: Bool = false, hasFailed: Bool = false,
         prepare: ((_ connection: OpaquePointer) throws -> Void)? = nil
     ) throws {
         let database = try Database(path: path, prepare: prepare)
@@ -30,7 +31,7 @@ package final class ClientFile {
         try database.run("PRAGMA foreign_keys = OFF")
         try database.run("PRAGMA recursive_triggers = OFF")
         let (registration, columns) = try database.transaction {
-            let registration = try Registration(of: names, isMigrated: isMigrated, in: database)
+            let registration = try Registration(of: names, isMigrated: isMigrated, hasFailed: hasFailed, in: database)
             return (registration, try RegisteredColumns(of: registration.tables, in: database))
         }
         self.database = database

@@ -82,6 +82,32 @@ extension MigrationTests {
         await weir.close()
     }
 
+    /// As with a migrator that commits each step.
+    @Test func aMigrationThatFailsAndIsRepeatedSendsItsBackfillAndNamesWhatIsGone() async throws {
+        struct Failed: Error {}
+        let server = ContractServer(Self.columns)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET note = 'edited' WHERE id = 'a'")
+        await #expect(throws: Failed.self) {
+            _ = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
+                try device.run("ALTER TABLE item ADD COLUMN state TEXT; ALTER TABLE item DROP COLUMN note")
+                throw Failed()
+            }
+        }
+        // What the app writes meanwhile is captured.
+        try device.run("UPDATE item SET title = 'meanwhile' WHERE id = 'b'")
+        let weir = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
+            try device.run("UPDATE item SET state = 'filled'")
+        }
+        #expect(await weir.gaps.map(\.cause) == [.columnsRemoved(["note"], unsentValues: 1)])
+        try await attach(weir, server)
+        try await weir.sync()
+        #expect(server.live.filter { $0.contains(#""state":"filled""#) }.count == 3, "\(server.live)")
+        #expect(server.live.contains { $0.contains(#""title":"meanwhile""#) })
+        #expect(try await weir.pendingRows() == 0)
+        await weir.close()
+    }
+
     @Test(arguments: ["DROP COLUMN note", "RENAME COLUMN note TO remark"])
     func valuesThatWereNotSentOfAColumnThatIsGoneAreNamed(change: String) async throws {
         let server = ContractServer(Self.columns)

@@ -206,7 +206,9 @@ extension Weir {
     /// Captures changes of the tables as before.
     private func undoMigration(of tables: [String]) {
         do {
-            try ClientFile(path: path, tables: tables, isMigrated: true, prepare: prepareConnection).database.close()
+            try ClientFile(
+                path: path, tables: tables, isMigrated: true, hasFailed: true, prepare: prepareConnection
+            ).database.close()
         } catch {
             // A part of the migrations was committed, and a table is not what it was. The next call that opens the file captures again,
             // and says in ``gaps`` what may have been missed.

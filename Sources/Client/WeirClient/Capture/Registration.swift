@@ -6,6 +6,8 @@ struct Registration {
     let database: Database
     /// Whether a migration of the app's has just ended.
     let isMigrated: Bool
+    /// Whether it has failed: what it has done to columns is found by the next call, which may have the rest of it.
+    let hasFailed: Bool
     private(set) var tables: [CapturedTable] = []
     private(set) var gaps: [CaptureGap] = []
     private var causes: [(cause: CaptureGap.Cause, table: CapturedTable)] = []
@@ -13,9 +15,10 @@ struct Registration {
     /// A column that is gone.
     private typealias RemovedColumn = (name: String, number: Int)
 
-    init(of names: [String], isMigrated: Bool = false, in database: Database) throws {
+    init(of names: [String], isMigrated: Bool = false, hasFailed: Bool = false, in database: Database) throws {
         self.database = database
         self.isMigrated = isMigrated
+        self.hasFailed = hasFailed
         try SideTables.create(in: database)
         for name in names {
             let definition = try TableDefinition(named: name, in: database)
@@ -25,7 +28,7 @@ struct Registration {
         try stopCapturingOthers()
         for table in tables { try TableRequirements(table: table).check(in: database) }
         for (cause, table) in causes { try recordGap(cause, of: table) }
-        if try database.meta("backfill") != nil { try database.setMeta("backfill", nil) }
+        if try !hasFailed && database.meta("backfill") != nil { try database.setMeta("backfill", nil) }
     }
 
     // MARK: One table
@@ -44,8 +47,8 @@ struct Registration {
         if known != nil, !added.isEmpty || isIncomplete { try Vector(database: database).forget() }
         if known != nil, !added.isEmpty {
             try PendingReplacements.begin(adding: added, to: table, in: database)
-            try Migration(database: database).captureBackfill(of: added, in: table)
         }
+        if known != nil { try captureBackfill(of: added, in: table) }
         let mended = try updateTriggers(of: table)
         let cause: CaptureGap.Cause? =
             switch wasListed {
@@ -109,7 +112,7 @@ struct Registration {
                 [key, .integer(Int64(count)), .text(column.name)])
             return added[added.count - 1]
         }
-        let removed = try numbers.values.sorted { $0.number < $1.number }.map { column in
+        let removed = try (hasFailed ? [] : Array(numbers.values)).sorted { $0.number < $1.number }.map { column in
             try database.run(
                 "UPDATE weir_column SET dropped = 1 WHERE tbl = ?1 AND number = ?2",
                 [key, .integer(Int64(column.number))])
@@ -125,6 +128,19 @@ struct Registration {
             try database.run("UPDATE weir_table SET columns = ?2 WHERE number = ?1", [key, .integer(Int64(count))])
         }
         return (table, added, removed)
+    }
+
+    /// Captures values of columns that a migration has added, also before it failed the last time.
+    private func captureBackfill(of added: [CapturedTable.Column], in table: CapturedTable) throws {
+        let key = "backfill_from \(table.number)"
+        let owed = try database.integer("SELECT value FROM weir_meta WHERE key = ?1", [.text(key)])
+        if hasFailed {
+            guard owed == nil, let first = added.map(\.number).min() else { return }
+            return try database.setMeta(key, .integer(Int64(first - 1)))
+        }
+        let columns = owed.map { owed in table.columns.filter { $0.number > owed } } ?? added
+        if !columns.isEmpty { try Migration(database: database).captureBackfill(of: columns, in: table) }
+        if owed != nil { try database.setMeta(key, nil) }
     }
 
     // MARK: Triggers
