@@ -23,7 +23,11 @@ final class StoreChunks<Chunk: Sendable>: Sendable {
 
     private let state = Mutex(State())
     /// Signalled when the store's thread may put the next chunk.
-    private let isFree = DispatchSemaphore(value: 1)
+    ///
+    /// It begins with 0, since libdispatch traps where one is freed with a lower value than its first, as after a read that was abandoned.
+    private let isFree = DispatchSemaphore(value: 0)
+
+    private init() { isFree.signal() }
 
     /// - Parameter read: reads all chunks.
     fileprivate static func forEach(

@@ -25,7 +25,9 @@ final class ProtocolFleet {
         let title: String?
         /// What the user saw before.
         let seen: String?
+        /// The app gives the edit its time between these two.
         let madeAt: Int
+        var madeBy: Int?
         /// The server had it, the app told its user of a conflict, or the user saw it and edited the row once more.
         var isSettled = false
         /// When the sync began in which it was stored.
@@ -122,6 +124,7 @@ final class ProtocolFleet {
         note(member.name, row.tag, title, seen: nil)
         makers[row.tag] = member.contract
         try member.app.create(row, title, on: random.chance(60) ? notes.randomElement(using: &random) : nil)
+        noteEnd()
     }
 
     private func edit(_ index: Int) throws {
@@ -129,6 +132,7 @@ final class ProtocolFleet {
         let title = nextTitle(members[index].name)
         note(members[index].name, row.tag, title, seen: row.title)
         try members[index].app.edit(row, title)
+        noteEnd()
     }
 
     private func delete(_ index: Int) throws {
@@ -138,13 +142,15 @@ final class ProtocolFleet {
         if row.table == .note, let app = app as? any ReassigningFleetApp {
             let others = rows.filter { $0.table == .note && $0.tag != row.tag }
             note(name, row.tag, nil, seen: row.title)
-            return try app.delete(row, commentsTo: others.randomElement(using: &random)?.key ?? NewRow.home.id)
+            try app.delete(row, commentsTo: others.randomElement(using: &random)?.key ?? NewRow.home.id)
+            return noteEnd()
         }
         let comments = row.table == .note ? rows.filter { $0.note == row.key } : []
         for row in comments + [row] {
             note(name, row.tag, nil, seen: row.title)
             try app.delete(row)
         }
+        noteEnd()
     }
 
     private func note(_ member: String, _ tag: String, _ title: String?, seen: String?) {
@@ -153,6 +159,11 @@ final class ProtocolFleet {
             edits[index].isSettled = true
         }
         edits.append(Edit(member: member, tag: tag, title: title, seen: seen, madeAt: Self.now()))
+    }
+
+    /// The app has given its edits their times by now.
+    private func noteEnd() {
+        for index in edits.indices where edits[index].madeBy == nil { edits[index].madeBy = Self.now() }
     }
 
     private static func now() -> Int { Int(Date().timeIntervalSince1970 * 1_000_000) }
@@ -266,7 +277,7 @@ final class ProtocolFleet {
         // The log's time has milliseconds.
         let madeAt = isTimed ? before.madeAt : (before.sentAt ?? 0) / 1000 * 1000
         #expect(
-            edit.madeAt / contract.resolution >= madeAt / contract.resolution,
+            (edit.madeBy ?? Self.now()) / contract.resolution >= madeAt / contract.resolution,
             "\(edit.title ?? "") replaced \(replaced), which was made later")
     }
 
