@@ -2,7 +2,7 @@ import Testing
 import WeirClient
 import WeirTesting
 
-/// What an app is told by the real server where rows depend on each other, or on what another device did.
+/// The outcomes that the real server gives where rows depend on each other, or on what another device did.
 @Suite(.timeLimit(.minutes(2))) struct DependentRowsTests {
     private static let app = SyncKit.App(
         createTables: """

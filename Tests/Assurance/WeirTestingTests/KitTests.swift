@@ -7,10 +7,22 @@ import WeirTesting
 /// What the kit itself promises.
 @Suite struct KitTests {
     /// A kit with a phone and a tablet.
-    private func withTwo(_ body: (SyncKit, TestDevice, TestDevice) async throws -> Void) async throws {
-        try await SyncKit.with(schema: TodoApp.schema, app: TodoApp.app) { kit in
+    private func withTwo(
+        schema: String = TodoApp.schema, app: SyncKit.App = TodoApp.app,
+        _ body: (SyncKit, TestDevice, TestDevice) async throws -> Void
+    ) async throws {
+        try await SyncKit.with(schema: schema, app: app) { kit in
             try await body(kit, kit.device("phone"), kit.device("tablet"))
         }
+    }
+
+    /// An app that has a column before the server's schema has it.
+    private enum Colors {
+        static let app = SyncKit.App(
+            createTables: "CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, title TEXT, color TEXT)", tables: ["list"])
+        static let before = "tables: { list: { columns: { title: text } } }"
+        static let withDefault =
+            #"tables: { list: { columns: { title: text, color: { type: text, default: "gray" } } } }"#
     }
 
     // MARK: Converging
@@ -193,12 +205,7 @@ import WeirTesting
     }
 
     @Test func aColumnThatTheServerGainsIsSentThen() async throws {
-        let app = SyncKit.App(
-            createTables: "CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, title TEXT, color TEXT)", tables: ["list"])
-        let before = "tables: { list: { columns: { title: text } } }"
-        try await SyncKit.with(schema: before, app: app) { kit in
-            let phone = try await kit.device("phone")
-            let tablet = try await kit.device("tablet")
+        try await withTwo(schema: Colors.before, app: Colors.app) { kit, phone, tablet in
             try await phone.write("INSERT INTO list VALUES ('l1', 'Home', 'red')")
             try await phone.sync()
             try await kit.server.upgrade(schema: "tables: { list: { columns: { title: text, color: text } } }")
@@ -208,17 +215,11 @@ import WeirTesting
     }
 
     @Test func theDefaultOfAColumnThatTheServerGainsIsInTheRowsOfEveryDevice() async throws {
-        let app = SyncKit.App(
-            createTables: "CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, title TEXT, color TEXT)", tables: ["list"])
-        let before = "tables: { list: { columns: { title: text } } }"
-        try await SyncKit.with(schema: before, app: app) { kit in
-            let phone = try await kit.device("phone")
-            let tablet = try await kit.device("tablet")
+        try await withTwo(schema: Colors.before, app: Colors.app) { kit, phone, tablet in
             try await phone.write("INSERT INTO list (id, title) VALUES ('l1', 'Home'), ('l2', 'Work')")
             for device in [phone, tablet] { try await device.sync() }
             try await phone.write("UPDATE list SET color = 'red' WHERE id = 'l2'")
-            try await kit.server.upgrade(
-                schema: #"tables: { list: { columns: { title: text, color: { type: text, default: "gray" } } } }"#)
+            try await kit.server.upgrade(schema: Colors.withDefault)
             // Also with a device that was never there before.
             try await kit.converge()
             for device in [phone, tablet] {
@@ -229,17 +230,13 @@ import WeirTesting
 
     /// The server gives the row the default, and need not send it to the device that has created it.
     @Test func aRowOfABatchThatWasFrozenBeforeTheServerGainedAColumnHasItsDefault() async throws {
-        let app = SyncKit.App(
-            createTables: "CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, title TEXT, color TEXT)", tables: ["list"])
-        let before = "tables: { list: { columns: { title: text } } }"
-        try await SyncKit.with(schema: before, app: app) { kit in
+        try await SyncKit.with(schema: Colors.before, app: Colors.app) { kit in
             let phone = try await kit.device("phone")
             try await kit.converge()
             try await phone.write("INSERT INTO list (id, title) VALUES ('l1', 'Home')")
             phone.network.failNext(.lostRequest)
             await #expect(throws: SyncError.self) { try await phone.sync() }
-            try await kit.server.upgrade(
-                schema: #"tables: { list: { columns: { title: text, color: { type: text, default: "gray" } } } }"#)
+            try await kit.server.upgrade(schema: Colors.withDefault)
             // A new start of an app with tokens pulls first, and learns the schema.
             await phone.weir.close()
             let weir = try await Weir.open(phone.file, tables: ["list"])

@@ -35,12 +35,8 @@ extension MigrationTests {
     @Test func aBackfillIsSentWhereTheServerHasItsDefaultAndNoValue() async throws {
         let server = ContractServer(Self.columns)
         server.state.withLock { $0.defaults = ["state": "default"] }
-        let device = try await synced(server)
         for (id, value) in [("d", "D"), ("e", "E")] { server.write("item", id, ["title": value]) }
-        try await device.restart()
-        try await device.attach(server)
-        try await device.weir.sync()
-        await device.weir.close()
+        let device = try await synced(server)
         server.write("item", "b", ["state": "of the other"])
         let weir = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
             try device.run("ALTER TABLE item ADD COLUMN state TEXT")
@@ -51,7 +47,6 @@ extension MigrationTests {
         // The user wants none.
         try device.run("UPDATE item SET state = NULL WHERE id = 'd'")
         try await attach(weir, server)
-        // The first request of a pull beneath the edits.
         try await weir.sync()
         #expect(
             try device.rows("SELECT id || ' ' || ifnull(state, '-') FROM item ORDER BY id")
@@ -111,11 +106,8 @@ extension MigrationTests {
     @Test(arguments: ["DROP COLUMN note", "RENAME COLUMN note TO remark"])
     func valuesThatWereNotSentOfAColumnThatIsGoneAreNamed(change: String) async throws {
         let server = ContractServer(Self.columns)
-        let device = try await synced(server)
         for id in ["d", "e"] { server.write("item", id, ["title": id, "note": "n"]) }
-        try await device.restart()
-        try await device.attach(server)
-        try await device.weir.sync()
+        let device = try await synced(server)
         // One is edited, one replaced; one is deleted afterwards, and one is new.
         try device.run(
             """
@@ -123,7 +115,6 @@ extension MigrationTests {
             INSERT OR REPLACE INTO item VALUES ('b', 'replaced', 'replaced'); DELETE FROM item WHERE id = 'c';
             INSERT INTO item VALUES ('new', 'new', 'new'); UPDATE item SET title = 'D2' WHERE id = 'd'
             """)
-        await device.weir.close()
         let weir = try await Weir.migrate(url(device), tables: ["item"]) {
             try device.run("ALTER TABLE item \(change)")
         }

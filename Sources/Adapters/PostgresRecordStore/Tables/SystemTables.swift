@@ -109,7 +109,7 @@ struct SystemTables: Sendable {
                 .init("device", "bigint", comment: "The device, weir_devices.device"),
                 .init("time_stamp", "bigint", comment: "time_stamp of the result; 0 if there was nothing to delete"),
                 .init("version", "bigint", comment: "Version of the result; 0 if there was nothing to delete"),
-                .init("change_id", "uuid", comment: "What stands for the changeId: its number and its SHA-256"),
+                .init("change_id", "uuid", comment: "Digest of the changeId: its number and its SHA-256"),
                 .init("content", "uuid", comment: "First 16 bytes of the SHA-256 of the change"),
                 .init("deleted", "boolean", comment: "Whether the row stayed deleted though values were stored"),
                 .init(

@@ -71,7 +71,7 @@ enum SystemTables {
         ) STRICT
         """
 
-    /// The applied changes of each device that had a `changeId`, by the 16 bytes that stand for it.
+    /// The applied changes of each device that had a `changeId`, by its digest.
     ///
     /// `version` is 0 where there was nothing to delete, `knowledge_id` NULL there and where it is the device's own.
     static let appliedChanges = """

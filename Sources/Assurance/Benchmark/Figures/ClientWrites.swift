@@ -11,7 +11,7 @@ struct ClientWrites: Figure {
         let rows = batches * 1000
         let account = Owners.spread(1)[0]
         return try await bench.withServer(name) { server in
-            // The device's first sync, during which rows are written without pauses, has ended.
+            // The device's first sync has ended: later ones have pauses whether the app writes or not.
             let path = try bench.folder.write("", to: "app-writes-file")
             let weir = try await ClientFirstSync.device(path, account, server, running: Self.ownRow)
             try await weir.sync()
@@ -23,7 +23,7 @@ struct ClientWrites: Figure {
             _ = try await Drain.count(of: account, on: server)
             let alone = try await LoadThreads.run { try Self.write(to: path) { $0.count < 1000 } }
             let times = try await Self.times(of: weir, path, rows)
-            // And those of another device during its first sync, in which rows are written without pauses.
+            // And those of another device during its first sync, which has pauses once the app has written.
             let newPath = try bench.folder.write("", to: "app-writes-new-file")
             let new = try await ClientFirstSync.device(newPath, account, server, running: Self.ownRow)
             let first = try await Self.times(of: new, newPath, rows)

@@ -167,6 +167,9 @@ package final class Database {
     /// Passes the tables that each transaction has written, once it is committed, to a closure.
     func onCommit(_ body: @escaping (Set<String>) -> Void) { record.committed = body }
 
+    /// A number that changes with each commit of another connection, and not with those of this one.
+    var foreignVersion: Int64? { get throws { try integer("PRAGMA data_version") } }
+
     /// How many pages a write-ahead log may have until a commit of this connection moves them into the file.
     package enum CheckpointDistance: Int {
         /// SQLite's own. More would leave the work to commits of the app's connections.

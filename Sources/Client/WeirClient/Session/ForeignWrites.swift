@@ -13,8 +13,7 @@ struct ForeignWrites {
     ///
     /// - Returns: whether there was one a short time ago.
     mutating func areRecent(in database: Database, now: Duration) throws -> Bool {
-        // It changes with each commit of another connection, and not with those of this one.
-        let found = try database.integer("PRAGMA data_version")
+        let found = try database.foreignVersion
         if found != version {
             if version != nil { last = now }
             version = found

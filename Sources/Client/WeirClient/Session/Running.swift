@@ -184,8 +184,7 @@ extension Weir {
     /// Whether something was written since the last call that is to be sent.
     private func hasNewWrites() throws -> Bool {
         let file = try openFile
-        // It changes with each commit of another connection, and not with those of this one.
-        let version = try file.database.integer("PRAGMA data_version")
+        let version = try file.database.foreignVersion
         guard version != dataVersion else { return false }
         changes.update { $0 += 1 }
         let found = try PendingMark(of: file)

@@ -1,4 +1,4 @@
-/// 16 bytes that stand for a text: the first ones of its SHA-256, or for a `changeId` its number, too (``init(ofID:digest:)``).
+/// A digest of 16 bytes: the first ones of a SHA-256, or of a `changeId` its number and fewer of them (``init(ofID:digest:)``).
 ///
 /// Enough that two contents never share one: that of the same device's other changes is all that it is compared with.
 package struct ShortDigest: Sendable, Hashable {
@@ -16,7 +16,7 @@ package struct ShortDigest: Sendable, Hashable {
         low = number(digest[8..<16])
     }
 
-    /// What stands for a `changeId`: ten bytes of its SHA-256 after the number with which it ends, in six.
+    /// The digest of a `changeId`: ten bytes of its SHA-256 after the number with which it ends, in six.
     ///
     /// So ids that count up are next to each other in the index by which they are found; by their hashes alone, each would be on a page of
     /// its own. An id that ends with no digit, with more than 15 of them, or with a number of 2^48 or more has 16 bytes of its SHA-256, as all have

@@ -1,6 +1,6 @@
 // What is shown of one device: its switch and state, its rows, what was not stored, and what it keeps.
 
-import { element, textOf } from "./cells.js";
+import { element, textOf, valueIn } from "./cells.js";
 import { Rows, rowLabel } from "./rows.js";
 
 const SOON = 250; // milliseconds
@@ -92,16 +92,14 @@ export class Card {
 
   asideItem(edit) {
     const table = this.schema?.tables.find((t) => t.name === edit.table);
-    const column = (name) => table?.columns.find((c) => c.name === name);
-    const type = (name) => column(name)?.type ?? "text";
-    // A column that the row lacks has its default.
-    const valueOf = (row, name) => row.values[name] === undefined ? column(name)?.default : row.values[name];
+    const column = (name) => table?.columns.find((c) => c.name === name) ?? { name, type: "text" };
     const label = rowLabel(table, { ...this.entry.device.valuesOf(this.entry.device.owner(edit.syncId ?? ""), edit.table, edit.id), ...edit.values }, edit.id);
     const item = element("li", {}, element("p", {}, element("code", { textContent: edit.code }),
       ` ${edit.deleted ? "deletion of" : ""} ${edit.table} “${label}”`));
     for (const [name, value] of Object.entries(edit.values ?? {})) {
-      const theirs = edit.row && !edit.row.deleted ? textOf(valueOf(edit.row, name), type(name)) || "nothing" : null;
-      item.append(element("p", { className: "values" }, `${name}: `, element("del", { textContent: textOf(value, type(name)) || "nothing" }),
+      const { type } = column(name);
+      const theirs = edit.row && !edit.row.deleted ? textOf(valueIn(edit.row.values, column(name)), type) || "nothing" : null;
+      item.append(element("p", { className: "values" }, `${name}: `, element("del", { textContent: textOf(value, type) || "nothing" }),
         theirs === null ? "" : " the server has ", theirs === null ? "" : element("ins", { textContent: theirs })));
     }
     if (edit.message) item.append(element("p", { className: "hint", textContent: edit.message }));

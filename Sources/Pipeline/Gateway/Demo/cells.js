@@ -8,6 +8,9 @@ export function shownColumns(table, values) {
   return table.columns.filter((column, index) => index < FEW || isNeeded(column));
 }
 
+/** A column's value in a row; its default in one that was last written before its table had the column, or that the server does not have yet. */
+export const valueIn = (values, column) => values[column.name] === undefined ? column.default ?? null : values[column.name];
+
 /** The column that names a row to people. */
 export function labelColumn(table) {
   const texts = table.columns.filter((c) => c.type === "text" && !c.references);

@@ -1,6 +1,6 @@
 // The rows of one table on one device: fields to edit them, and a form for a new one.
 
-import { Cell, element, labelColumn, shownColumns } from "./cells.js";
+import { Cell, element, labelColumn, shownColumns, valueIn } from "./cells.js";
 import { newID } from "./device.js";
 
 const MOST_ROWS = 100; // that are drawn
@@ -121,9 +121,7 @@ export class Rows {
     const mayWrite = this.device.mayWrite(row.owner) && !isDeleted;
     const shown = new Set(shownColumns(table, values).map((c) => c.name));
     for (const cell of view.cells) {
-      const { name } = cell.column;
-      // A row that was last written before its table had the column, or that the server does not have yet, has the default.
-      const value = values[name] === undefined ? cell.column.default ?? null : values[name];
+      const { name } = cell.column, value = valueIn(values, cell.column);
       const isNews = view.isShown && cell.value !== undefined && JSON.stringify(cell.value ?? null) !== JSON.stringify(value);
       cell.show(value);
       cell.input.disabled = !mayWrite;
