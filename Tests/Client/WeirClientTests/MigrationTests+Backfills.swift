@@ -58,6 +58,31 @@ extension MigrationTests {
         await weir.close()
     }
 
+    @Test(arguments: [Fault.lostRequest, .lostAnswer])
+    func aBackfillIsSentOfRowsWhoseCreationWasFrozenBefore(fault: Fault) async throws {
+        let server = ContractServer(Self.columns)
+        let device = try await synced(server)
+        let weir = try await Weir.open(url(device), tables: ["item"])
+        try device.run("INSERT INTO item VALUES ('d', 'D', 'n'), ('e', 'E', 'n'); DELETE FROM item WHERE id = 'c'")
+        try await weir.attach(
+            "abc", server: Device.url, options: Device.options(FaultyTransport(server, fault, at: 0)))
+        await #expect(throws: SyncError.self) { try await weir.sync() }
+        await weir.close()
+        let migrated = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
+            try device.run(
+                "ALTER TABLE item ADD COLUMN state TEXT; UPDATE item SET state = 'filled ' || id WHERE id <> 'e'")
+        }
+        #expect(await migrated.gaps.isEmpty)
+        try await attach(migrated, server)
+        try await migrated.sync()
+        let rows = try device.rows("SELECT id || ' ' || ifnull(state, '-') FROM item ORDER BY id")
+        #expect(rows == ["a filled a", "b filled b", "d filled d", "e -"])
+        let filled = server.live.filter { $0.contains(#""state":"filled "#) }.map { $0.prefix(6) }
+        #expect(filled == ["item a", "item b", "item d"], "\(server.live)")
+        #expect(try await migrated.pendingRows() == 0)
+        await migrated.close()
+    }
+
     @Test func theChangesBesideABackfillAreDiscardedToTheDefault() async throws {
         let server = ContractServer(Self.columns)
         server.state.withLock { $0.defaults = ["state": "default"] }

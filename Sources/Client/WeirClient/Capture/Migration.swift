@@ -33,7 +33,7 @@ struct Migration {
         }
     }
 
-    /// Captures the values of added columns, of rows that the server has, as if they were set now.
+    /// Captures the values of added columns, of rows that the server has or is sent, as if they were set now.
     ///
     /// Another device may have set them before. So nothing is sent until all rows were pulled, and then only values of columns that the
     /// server has no value of, or its default (``ClientFile/settleBackfills(_:)``).
@@ -53,9 +53,10 @@ struct Migration {
             """
             INSERT INTO \(table.log) (id, kind, at, \(words.map { "m\($0)" }.joined(separator: ", ")))
             SELECT r.id, \(LogKind.update.rawValue), coalesce(e.at, ?1), \(masks.joined(separator: ", "))
-            FROM \(table.state) AS r JOIN \(table.quotedName) AS t ON t.\(table.quotedKey) = r.id
+            FROM (SELECT id FROM \(table.state) WHERE NOT deleted UNION SELECT id FROM \(table.sent) WHERE NOT deleted) AS r
+            JOIN \(table.quotedName) AS t ON t.\(table.quotedKey) = r.id
             LEFT JOIN \(table.edit) AS e ON e.id = r.id
-            WHERE NOT r.deleted AND (\(anyValue))
+            WHERE \(anyValue)
             """, [now])
         guard captured > 0 else { return }
         for column in columns {
