@@ -1,4 +1,6 @@
 import Fuzzing
+import Seeded
+import Synchronization
 import Testing
 
 /// Devices of all protocols edit the same rows, at two gateways on Kafka and Postgres.
@@ -14,8 +16,15 @@ struct ClusterProtocolFleetTests {
             ))
         let members = try await cluster.startTwoOfEach()
         let ports = members.filter { $0.role == .gateway }.map(\.port)
-        try await ProtocolFleet(ports: ports, in: try TestFolder(), seed: seed).play(
-            TestLength.count(120, short: 60, long: 120))
+        let random = Mutex(SeededRandom(seed: seed))
+        let fleet = try ProtocolFleet(ports: ports, in: try TestFolder(), seed: seed) {
+            guard let member = random.withLock({ members.randomElement(using: &$0) }) else { return }
+            await member.kill()
+            try member.startAgain()
+            try await member.untilReady()
+            for member in members { try await member.untilReadyAgain() }
+        }
+        try await fleet.play(TestLength.count(120, short: 60, long: 120))
         for member in members.reversed() { await member.stop() }
     }
 }

@@ -123,6 +123,7 @@ struct DeviceClient: Sendable {
         while let end = rest.range(of: Data("\r\n".utf8)) {
             guard let size = Int(String(decoding: rest[..<end.lowerBound], as: UTF8.self), radix: 16) else { break }
             if size == 0 { return body }
+            guard rest.endIndex - end.upperBound >= size + 2 else { break }
             body.append(rest[end.upperBound..<(end.upperBound + size)])
             rest = rest[(end.upperBound + size + 2)...]
         }

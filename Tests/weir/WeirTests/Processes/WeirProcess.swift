@@ -20,14 +20,16 @@ final class WeirProcess: Sendable {
 
     /// Starts a process and returns when it is ready for requests.
     ///
-    /// - Parameter meanwhile: runs with the operations port as soon as the process answers there, before it is ready.
+    /// - Parameters:
+    ///   - port: where it takes requests; 0 for a free one.
+    ///   - meanwhile: runs with the operations port as soon as the process answers there, before it is ready.
     static func start(
         schema: String, in folder: TestFolder, settings: [String: String] = [:], environment: [String: String] = [:],
-        meanwhile: ((UInt16) async throws -> Void)? = nil
+        port: UInt16 = 0, meanwhile: ((UInt16) async throws -> Void)? = nil
     ) async throws -> WeirProcess {
         var arguments = [
-            "run", "--schema", schema, "--data", folder.path + "/data", "--address", "127.0.0.1:0", "--log-format",
-            "json",
+            "run", "--schema", schema, "--data", folder.path + "/data", "--address", "127.0.0.1:\(port)",
+            "--log-format", "json",
         ]
         // The disk of the tests may be small.
         let defaults = ["changelog.reserve-bytes": "0"].merging(RateSettings.unlimited) { $1 }

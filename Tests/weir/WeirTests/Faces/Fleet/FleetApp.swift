@@ -31,7 +31,9 @@ enum FleetProtocol: String, CaseIterable {
     case sqliteNow
 
     /// Opens the file of a device, as when its app is started.
-    func open(_ name: String, _ client: DeviceClient, in folder: TestFolder) throws -> any FleetApp {
+    ///
+    /// - Parameter isLiteral: whether the app follows its document alone, where docs/faces/ advises more or leaves a choice.
+    func open(_ name: String, _ client: DeviceClient, in folder: TestFolder, isLiteral: Bool) throws -> any FleetApp {
         var client = client
         if self != .contract { client.headers["X-Device-Id"] = name }
         switch self {
@@ -53,8 +55,7 @@ enum FleetProtocol: String, CaseIterable {
             let columns = Dictionary(uniqueKeysWithValues: FleetTable.allCases.map { ($0.name, $0.columns) })
             let device = try RestDevice(name, port: client.port, in: folder, columns)
             device.client = client
-            // As docs/faces/rest.md advises.
-            device.comparesTs = true
+            device.comparesTs = !isLiteral
             return RestFleetApp(device: device)
         case .tracker:
             let device = try TrackerDevice(
@@ -64,6 +65,7 @@ enum FleetProtocol: String, CaseIterable {
                         name: $0.name, columns: $0.columns, reference: $0 == .comment ? "note_id" : nil)
                 })
             device.client = client
+            device.countsOwnRows = isLiteral
             return TrackerFleetApp(device: device)
         case .sqliteNow: return try SQLiteNowFleetApp(name, client, in: folder)
         }

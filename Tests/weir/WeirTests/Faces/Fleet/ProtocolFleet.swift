@@ -4,7 +4,8 @@ import Testing
 
 /// Devices of all protocols on the rows of one owner.
 ///
-/// Users edit at random, requests and answers are lost, apps are killed between any two of them, and another device writes meanwhile.
+/// Users edit at random, requests and answers are lost, apps are killed between any two of them, the server at any moment, and another
+/// device writes meanwhile. Of each protocol one app follows its document alone, and one what docs/faces/ advises.
 ///
 /// Each edit has a title of its own, so that what became of it can be seen. An observer pulls whenever the server may have changed.
 ///
@@ -14,6 +15,7 @@ final class ProtocolFleet {
         let name: String
         let contract: FleetProtocol
         let port: UInt16
+        let isLiteral: Bool
         var app: any FleetApp
     }
 
@@ -36,7 +38,7 @@ final class ProtocolFleet {
 
     private let folder: TestFolder
     private let ports: [UInt16]
-    private let network = FleetNetwork()
+    private let network: FleetNetwork
     private var random: SeededRandom
     private var members: [Member] = []
     private var observer: TestDevice
@@ -49,15 +51,23 @@ final class ProtocolFleet {
     private var rowCount = 0
     private var number = 0
 
-    init(ports: [UInt16], in folder: TestFolder, seed: UInt64) throws {
+    /// - Parameter restart: kills a process of the server, and returns when another one is ready in its place.
+    init(
+        ports: [UInt16], in folder: TestFolder, seed: UInt64, restart: @escaping @Sendable () async throws -> Void
+    ) throws {
         self.folder = folder
         self.ports = ports
+        network = FleetNetwork(restart: restart)
         random = SeededRandom(seed: seed)
         observer = TestDevice(port: ports[0], syncID: "abc", knowledgeID: "observer")
         other = TestDevice(port: ports[0], syncID: "abc", knowledgeID: "other")
         for (index, contract) in (FleetProtocol.allCases + FleetProtocol.allCases).enumerated() {
             let (name, port) = ("\(contract)\(index)", ports[index % ports.count])
-            members.append(Member(name: name, contract: contract, port: port, app: try open(contract, name, port)))
+            let isLiteral = index >= FleetProtocol.allCases.count
+            members.append(
+                Member(
+                    name: name, contract: contract, port: port, isLiteral: isLiteral,
+                    app: try open(contract, name, port, isLiteral)))
         }
     }
 
@@ -77,10 +87,12 @@ final class ProtocolFleet {
               title: text
         """
 
-    private func open(_ contract: FleetProtocol, _ name: String, _ port: UInt16) throws -> any FleetApp {
+    private func open(
+        _ contract: FleetProtocol, _ name: String, _ port: UInt16, _ isLiteral: Bool
+    ) throws -> any FleetApp {
         var client = DeviceClient(port: port, syncID: "abc")
         client.network = network
-        return try contract.open(name, client, in: folder)
+        return try contract.open(name, client, in: folder, isLiteral: isLiteral)
     }
 
     // MARK: The game
@@ -168,13 +180,13 @@ final class ProtocolFleet {
 
     private static func now() -> Int { Int(Date().timeIntervalSince1970 * 1_000_000) }
 
-    /// A sync on a network that fails at a random request, or works.
+    /// A sync that fails at a random request, or works.
     private func sync(_ index: Int) async throws {
         let start = Self.now()
         let failure = random.chance(40) ? FleetNetwork.Failure.allCases.randomElement(using: &random) : nil
         network.fail(failure, at: Int.random(in: 0..<7, using: &random))
-        // Another device writes between two requests.
-        if random.chance(40) {
+        // Another device writes between two requests, for which it needs the server.
+        if random.chance(40), failure != .server {
             network.meanwhile(at: Int.random(in: 0..<7, using: &random)) { [unowned self] in
                 try await observe(members[index], since: start)
                 try await writeMeanwhile()
@@ -185,10 +197,13 @@ final class ProtocolFleet {
         } catch let lost as FleetNetwork.Lost {
             try noteConflicts(index)
             if lost.failure == .kill {
-                members[index].app = try open(members[index].contract, members[index].name, members[index].port)
+                let member = members[index]
+                members[index].app = try open(member.contract, member.name, member.port, member.isLiteral)
             }
+        } catch  where network.isServerKilled {
+            // As its app sees it, the request was not answered, or with an error.
         }
-        network.work()
+        try await network.work()
         try noteConflicts(index)
         try await observe(members[index], since: start)
         expectNoComments(index)
