@@ -2,11 +2,13 @@
 extension RowWriter {
     /// Runs a statement that writes a row of the table.
     ///
-    /// - Parameter values: those that the row has then.
+    /// - Parameters:
+    ///   - values: those that the row has then.
+    ///   - place: by what the statement finds it; the key by default.
     /// - Throws: `Unwritable`; then nothing was changed.
-    func run(_ statement: Statement, _ key: SQLValue, _ values: [NamedValue]) throws {
+    func run(_ statement: Statement, _ key: SQLValue, _ values: [NamedValue], at place: SQLValue? = nil) throws {
         try refusable {
-            if try statement.runRefusable([key] + values.map(\.value), in: database) > 0 { return }
+            if try statement.runRefusable([place ?? key] + values.map(\.value), in: database) > 0 { return }
             // A trigger of the app's may have written the row by itself.
             let isWritten = try row(key).map { row in
                 values.allSatisfy { given in

@@ -37,7 +37,7 @@ final class RowWriter {
     /// With every column that the server has.
     private let insertWhole: Statement
     private let updateWhole: Statement
-    /// Updates of some columns, by the bits of their places in `columns`.
+    /// Updates of columns of a row that ``selectRow`` has found, by the bits of their places in `columns`.
     private var updates: [UInt64: Statement] = [:]
     /// Whether a row names a parent that is not there; `nil` for a table without foreign keys.
     let selectOrphan: Statement?
@@ -76,7 +76,7 @@ final class RowWriter {
             columns.enumerated().map { ($1.1.name, $0) }, uniquingKeysWith: { first, _ in first })
         lacking = Set(table.columns.filter { !server.isKnown($0.name) }.map { foldedName($0.name) })
         let names = columns.map { quoted($0.0.name) }
-        let selected = ([table.quotedKey] + names).joined(separator: ", ")
+        let selected = ([table.definition.rowidName ?? table.quotedKey] + names).joined(separator: ", ")
         let masks = (0..<table.words).map { ", m\($0)" }.joined()
         // As it was created: the key may have got another type since.
         let isByKey = try database.value(
@@ -131,13 +131,15 @@ final class RowWriter {
             """
     }
 
-    /// - Parameter names: the columns, quoted; their values follow the key.
-    private static func update(of table: CapturedTable, _ names: [String]) -> String {
+    /// - Parameters:
+    ///   - names: the columns, quoted; their values follow the key, or the rowid.
+    ///   - rowid: the name of the rowid by which the row is found; `nil` for the key.
+    private static func update(of table: CapturedTable, _ names: [String], by rowid: String? = nil) -> String {
         // A table without columns has nothing to update.
         let set = names.isEmpty ? ["\(table.quotedKey) = ?1"] : names.enumerated().map { "\($1) = ?\($0 + 2)" }
         return """
             UPDATE\(table.definition.conflictClause) \(table.quotedName) SET \(set.joined(separator: ", "))
-            WHERE \(isKey(table))
+            WHERE \(rowid.map { "\($0) = ?1" } ?? isKey(table))
             """
     }
 
@@ -180,7 +182,7 @@ final class RowWriter {
                 if try !insertNew(row, key, known, removed) {
                     let present = try compare(row, key)
                     let values = try present?.values ?? rowValues(row.values, like: removed.map(spellings))
-                    try write(values, key, known, changed: present?.changed, removed)
+                    try write(values, key, known, present, removed)
                 }
                 if isOver { try endEdits(of: key) }
                 try recordIfOrphan(key)
@@ -240,28 +242,38 @@ final class RowWriter {
         }
     }
 
-    /// The server's values of a row, spelled as the one that is in the table, and the places of those that differ there; `nil` if it is not
-    /// there.
-    private func compare(_ row: ServerRow, _ key: SQLValue) throws -> (values: [SQLValue?], changed: [Int])? {
-        var found: (values: [SQLValue?], changed: [Int])?
+    /// A row that is in the table, and what the server has of it.
+    private struct Present {
+        /// The rowid or the key, by which it is found again.
+        let place: SQLValue
+        /// The server's values, spelled as the row's.
+        let values: [SQLValue?]
+        /// The places of the columns in which the row differs from them.
+        ///
+        /// Indexes on the others, and triggers of the app that name them, have nothing to do.
+        let changed: [Int]
+    }
+
+    /// - Returns: `nil` if the row is not in the table.
+    private func compare(_ row: ServerRow, _ key: SQLValue) throws -> Present? {
+        var found: Present?
         try selectRow.rows([key]) { present in
             let values = try rowValues(row.values, like: spellings(of: present))
             let whole = whole(values)
             let changed = whole.indices.filter { index in
                 whole[index].map { !present.has($0, at: 1 + index) } ?? false
             }
-            found = (values, changed)
+            found = Present(place: present.value(at: 0), values: values, changed: changed)
         }
         return found
     }
 
-    /// The statement that updates columns, by their places.
+    /// The statement that updates columns of a row that was found, by their places.
     private func update(ofColumns places: [Int]) throws -> Statement {
-        if places.count == columns.count { return updateWhole }
         let bits = columns.count > UInt64.bitWidth ? 0 : places.reduce(UInt64(0)) { $0 | 1 << UInt64($1) }
         if let known = updates[bits] { return known }
         let names = places.map { quoted(columns[$0].column.name) }
-        let statement = try database.statement(Self.update(of: table, names))
+        let statement = try database.statement(Self.update(of: table, names, by: table.definition.rowidName))
         if bits != 0, updates.count < Self.mostUpdates { updates[bits] = statement }
         return statement
     }
@@ -270,15 +282,16 @@ final class RowWriter {
 
     /// - Parameters:
     ///   - values: the server's.
-    ///   - changed: the places of the columns in which the row in the table differs; `nil` if it is not there. Indexes on the others, and
-    ///     triggers of the app that name them, have nothing to do.
+    ///   - present: `nil` if the row is not in the table.
     private func write(
-        _ values: [SQLValue?], _ key: SQLValue, _ known: Known, changed: [Int]?, _ removed: RemovedRow?
+        _ values: [SQLValue?], _ key: SQLValue, _ known: Known, _ present: Present?, _ removed: RemovedRow?
     ) throws {
         let whole = whole(values)
-        if let changed {
-            let places = changed.filter { !known.isPending(columns[$0].column) }
-            if !places.isEmpty { try run(try update(ofColumns: places), key, named(whole, at: places)) }
+        if let present {
+            let places = present.changed.filter { !known.isPending(columns[$0].column) }
+            if !places.isEmpty {
+                try run(try update(ofColumns: places), key, named(whole, at: places), at: present.place)
+            }
         } else if !known.isEdited {
             let given = named(whole)
             // What the server does not say stays as it was.
@@ -291,7 +304,7 @@ final class RowWriter {
             let before = edit.masks.isWhole ? whole : zip(values, whole).map { $1 == nil ? nil : $0 ?? SQLValue.null }
             // A deletion has all values before, be it one that was ignored.
             for (column, value) in named(before)
-            where changed == nil || edit.hasDeletion || edit.masks.contains(column) {
+            where present == nil || edit.hasDeletion || edit.masks.contains(column) {
                 try setBefore(column, value, of: key, in: side)
             }
         }

@@ -44,6 +44,8 @@ package struct TableDefinition: Equatable {
     let uniqueColumns: [String]?
     /// Whether keys that are not the same bytes may be equal.
     let hasKeyCollation: Bool
+    /// The name of the rowid by which a row is found without the index of the keys; `nil` if the key is the rowid, or there is none.
+    let rowidName: String?
     let foreignKeys: [ForeignKey]
     /// Its foreign keys of one column.
     var references: [Reference] {
@@ -182,6 +184,15 @@ extension TableDefinition {
                 SELECT 1 FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS x
                 WHERE l.origin = 'pk' AND x.key AND x.coll <> 'BINARY'
                 """, [.text(name)]) != nil
+        // The index of a table WITHOUT ROWID has the rows themselves.
+        let hasRowid =
+            try database.value(
+                """
+                SELECT 1 FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS x
+                WHERE l.origin = 'pk' AND x.cid = -1
+                """, [.text(name)]) != nil
+        let taken = Set((names + generated).map(foldedName))
+        rowidName = hasRowid ? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) } : nil
         foreignKeys = try ForeignKey.all(of: name, in: database)
     }
 
@@ -266,6 +277,8 @@ enum UUIDText {
     }
 
     static func upperCase(_ text: [UInt8]) -> [UInt8] { text.map { (97...102).contains($0) ? $0 - 32 : $0 } }
+
+    static func isLowerCase(_ text: [UInt8]) -> Bool { !text.contains { (65...90).contains($0) } }
 
     static func lowerCase(_ text: [UInt8]) -> [UInt8] { text.map { (65...70).contains($0) ? $0 + 32 : $0 } }
 

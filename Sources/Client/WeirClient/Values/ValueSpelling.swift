@@ -54,7 +54,7 @@ package struct ValueSpelling: Equatable, Sendable {
         case (.text, .integer), (.uuid, .integer), (.decimal, .integer), (.decimal, .real): form = .number
         case (.uuid, .text(let bytes)):
             guard bytes.count == UUIDText.length else { return nil }
-            form = UUIDText.lowerCase(bytes) == bytes ? .canonical : .uuidInUpperCase
+            form = UUIDText.isLowerCase(bytes) ? .canonical : .uuidInUpperCase
         case (.timestamp, .text(let bytes)):
             guard let time = Self.time(like: bytes) else { return nil }
             form = time
