@@ -31,7 +31,7 @@ enum Benchmark {
             + [
                 LongStream(), IdlePulls(), TokenChecks(), TokenRequests(), KnownDevices(), EventStreams(), FaceWork(),
                 OwnerCount(), StreamRebuild(), ClientCapture(), ClientApply(), ClientFirstSync(), ClientWrites(),
-                Soak(), Abuse(),
+                ClientIdle(), Soak(), Abuse(),
             ]
     }
 

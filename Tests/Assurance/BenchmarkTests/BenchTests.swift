@@ -68,6 +68,7 @@ import Testing
         "app-writes": ["write", "first_sync"].flatMap { ["\($0)_p50", "\($0)_p99", "\($0)_highest"] } + [
             "alone_p50", "alone_p99", "writes",
         ],
+        "client-idle": ["connections", "wake_ups", "wake_ups_alone", "cpu", "cpu_alone", "time"],
         "soak": [
             "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
         ],
