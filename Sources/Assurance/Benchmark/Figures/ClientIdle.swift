@@ -100,11 +100,17 @@ private struct Idleness: Sendable {
     private(set) var cpu: Int64 = 0
 
     init() throws {
-        wakeUpsOfThreads = try SystemCall.names(in: "/proc/self/task").reduce(into: [:]) { found, thread in
-            let status = try SystemCall.contents(of: "/proc/self/task/\(thread)/status")
-            let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
-            found[thread] = line.flatMap { Int($0.drop { !$0.isNumber }) } ?? 0
+        var wakeUps: [String: Int] = [:]
+        for thread in try SystemCall.names(in: "/proc/self/task") {
+            do {
+                let status = try SystemCall.contents(of: "/proc/self/task/\(thread)/status")
+                let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+                wakeUps[thread] = line.flatMap { Int($0.drop { !$0.isNumber }) } ?? 0
+            } catch {
+                // It has ended since it was listed.
+            }
         }
+        wakeUpsOfThreads = wakeUps
         totalCPU = try SystemCall.cpuNanoseconds(of: getpid())
     }
 
