@@ -300,7 +300,7 @@ package struct Applying {
             if let known { try restore(sent, to: known, writer) }
             if let row = outcome.row(of: sent.position) { try write(row, try WriteState(file)) }
             // The next row under its integer is another one.
-            if known?.isDeleted == true, try writer.spellings(ofRow: sent.key) == nil {
+            if known?.isDeleted == true, try !writer.has(sent.key) {
                 try RowOwners.forget(sent.key, ofTable: table.number, in: database)
             }
         }
@@ -311,7 +311,7 @@ package struct Applying {
         _ sent: SentRow, _ isKnown: Bool, _ result: ChangeResult, _ writer: RowWriter
     ) throws -> Bool {
         if isKnown || sent.isDeletion || result.status == .deleted { return false }
-        return try writer.spellings(ofRow: sent.key) == nil && !isEdited(sent.key, writer.table)
+        return try !writer.has(sent.key) && !isEdited(sent.key, writer.table)
     }
 
     /// The owner for whose row a change was sent; `nil` for the account itself.

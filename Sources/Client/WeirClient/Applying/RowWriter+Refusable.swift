@@ -26,7 +26,7 @@ extension RowWriter {
         let statement = try database.statement("DELETE FROM \(table.quotedName) WHERE \(Self.isKey(table))")
         try refusable {
             if try statement.runRefusable([key], in: database) > 0 { return }
-            if hasTriggers, try spellings(ofRow: key) != nil {
+            if hasTriggers, try has(key) {
                 throw Unwritable(reason: "a trigger of the app has ignored its deletion")
             }
         }

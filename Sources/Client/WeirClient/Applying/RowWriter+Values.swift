@@ -4,15 +4,34 @@ import JSONText
 extension RowWriter {
     // MARK: Values
 
+    /// A row whose spelling of its values is kept.
+    enum SpelledRow {
+        /// As ``selectRow`` reads it.
+        case present(Row)
+        case removed(RemovedRow)
+    }
+
+    /// How a row spells its value of a column; `nil` where it has none.
+    private func spelling(ofColumn index: Int, in row: SpelledRow?) -> ValueSpelling? {
+        let (column, server) = columns[index]
+        switch row {
+        case nil: return nil
+        case .present(let row): return ValueSpelling(of: row, at: 1 + index, type: server.type)
+        case .removed(let row):
+            return row.values.first { $0.column.number == column.number }
+                .flatMap { ValueSpelling(of: $0.value, type: server.type) }
+        }
+    }
+
     /// The values of a row of the server, by the columns; `nil` for NULL where the row lacks the column.
     ///
     /// A row that was last written before its table had a column lacks it, and has the default that the schema names.
     ///
-    /// - Parameter present: how the row in the table spells its values, which is kept.
-    func rowValues(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
-        var values = try values(json, like: present)
+    /// - Parameter row: the row in the table.
+    func rowValues(_ json: ArraySlice<UInt8>, like row: SpelledRow?) throws -> [SQLValue?] {
+        var values = try values(json, like: row)
         for (index, value) in serverDefaults where values[index] == nil {
-            values[index] = try self.value(of: value, inColumn: index, like: present?[index])
+            values[index] = try self.value(of: value, inColumn: index, like: spelling(ofColumn: index, in: row))
         }
         return values
     }
@@ -28,8 +47,8 @@ extension RowWriter {
 
     /// The values that JSON of the contract has, by the columns; `nil` where it has none.
     ///
-    /// - Parameter present: how the row spells its values now, which is kept.
-    private func values(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
+    /// - Parameter row: the row in the table.
+    private func values(_ json: ArraySlice<UInt8>, like row: SpelledRow?) throws -> [SQLValue?] {
         var values: [SQLValue?] = Array(repeating: nil, count: columns.count)
         var reader = JSONReader(json)
         try reader.object { reader, name in
@@ -40,7 +59,15 @@ extension RowWriter {
                 return try reader.skip()
             }
             let canonical = try ValueSpelling.Canonical(&reader, type: columns[index].server.type)
-            values[index] = try value(of: canonical, inColumn: index, like: present?[index])
+            // Most values of a row that comes again are as they were, whatever the spelling of others is.
+            if case .present(let row) = row, let text = canonical.text, references[index] == nil,
+                ValueSpelling.isKept(asTextIn: columns[index].server.type), row.has(.text(text), at: 1 + index)
+            {
+                values[index] = .text(text)
+            } else {
+                let spelling = canonical.text == nil ? nil : spelling(ofColumn: index, in: row)
+                values[index] = try value(of: canonical, inColumn: index, like: spelling)
+            }
         }
         return values
     }
@@ -73,9 +100,12 @@ extension RowWriter {
     ///   - key: the row's, which need not be in the table.
     ///   - isWhole: whether it is a row, in which a column that is absent has its default, or is NULL.
     func values(of json: [UInt8], like key: SQLValue, isWhole: Bool = false) throws -> [NamedValue] {
-        let present = try spellings(ofRow: key)
-        return permitted(
-            named(isWhole ? whole(try rowValues(json[...], like: present)) : try values(json[...], like: present)))
+        func read(_ row: SpelledRow?) throws -> [SQLValue?] {
+            isWhole ? whole(try rowValues(json[...], like: row)) : try values(json[...], like: row)
+        }
+        var found: [SQLValue?]?
+        try selectRow.rows([key]) { found = try read(.present($0)) }
+        return permitted(named(try found ?? read(nil)))
     }
 
     /// The row as it is in the table; `nil` if it is not there.

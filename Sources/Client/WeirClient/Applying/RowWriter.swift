@@ -27,7 +27,7 @@ final class RowWriter {
     let defaults: [Int: SQLValue]
     /// Statements that run for each row: to look their texts up would take as long as to run them.
     let selectState: Statement
-    private let selectRow: Statement
+    let selectRow: Statement
     let selectEdit: Statement
     let selectSent: Statement
     private let upsertState: Statement
@@ -177,11 +177,11 @@ final class RowWriter {
             }
         } else {
             do {
-                let isOver = try known.isOver(receiver) && spellings(ofRow: key) == nil
+                let isOver = try known.isOver(receiver) && !has(key)
                 if isOver { (known.edit, known.sent) = (nil, nil) }
                 if try !insertNew(row, key, known, removed) {
                     let present = try compare(row, key)
-                    let values = try present?.values ?? rowValues(row.values, like: removed.map(spellings))
+                    let values = try present?.values ?? rowValues(row.values, like: removed.map(SpelledRow.removed))
                     try write(values, key, known, present, removed)
                 }
                 if isOver { try endEdits(of: key) }
@@ -215,16 +215,11 @@ final class RowWriter {
 
     // MARK: Reading
 
-    /// How the row that is in the table spells its values, by the columns; `nil` if it is not there.
-    func spellings(ofRow key: SQLValue) throws -> [ValueSpelling?]? {
-        var found: [ValueSpelling?]?
-        try selectRow.rows([key]) { found = spellings(of: $0) }
+    /// Whether the table has the row.
+    func has(_ key: SQLValue) throws -> Bool {
+        var found = false
+        try selectRow.rows([key]) { _ in found = true }
         return found
-    }
-
-    /// - Parameter row: as ``selectRow`` reads it.
-    private func spellings(of row: Row) -> [ValueSpelling?] {
-        columns.indices.map { ValueSpelling(of: row, at: 1 + $0, type: columns[$0].server.type) }
     }
 
     // MARK: Writing
@@ -258,7 +253,7 @@ final class RowWriter {
     private func compare(_ row: ServerRow, _ key: SQLValue) throws -> Present? {
         var found: Present?
         try selectRow.rows([key]) { present in
-            let values = try rowValues(row.values, like: spellings(of: present))
+            let values = try rowValues(row.values, like: .present(present))
             let whole = whole(values)
             let changed = whole.indices.filter { index in
                 whole[index].map { !present.has($0, at: 1 + index) } ?? false
@@ -325,7 +320,7 @@ final class RowWriter {
     /// - Throws: `Unwritable`; then nothing was changed.
     func restore(_ key: SQLValue, _ image: [NamedValue], isDeletion: Bool) throws {
         let edit = try edit(selectEdit, key)?.masks
-        if try spellings(ofRow: key) == nil {
+        if try !has(key) {
             // Or the app has deleted it since.
             guard isDeletion, edit == nil else { return }
             return try insert(key, permitted(image))
@@ -386,12 +381,5 @@ extension RowWriter {
         guard try !table.hasEdit(key, in: database), let values = try self.row(key) else { return nil }
         try deleteRow(key)
         return RemovedRow(values: values)
-    }
-
-    private func spellings(_ removed: RemovedRow) -> [ValueSpelling?] {
-        columns.map { column, server in
-            removed.values.first { $0.column.number == column.number }
-                .flatMap { ValueSpelling(of: $0.value, type: server.type) }
-        }
     }
 }

@@ -1,4 +1,5 @@
 import CWeirSQLite
+import Foundation
 
 /// A compiled statement of a connection, which is finalized with it.
 final class Statement {
@@ -141,8 +142,10 @@ package struct Row {
         case (.real(let number), SQLITE_FLOAT): return number == sqlite3_column_double(statement, index)
         case (.text(let bytes), SQLITE_TEXT), (.blob(let bytes), SQLITE_BLOB):
             guard let address = sqlite3_column_blob(statement, index) else { return bytes.isEmpty }
-            return UnsafeRawBufferPointer(start: address, count: Int(sqlite3_column_bytes(statement, index)))
-                .elementsEqual(bytes)
+            guard Int(sqlite3_column_bytes(statement, index)) == bytes.count else { return false }
+            return bytes.withUnsafeBytes { bytes in
+                bytes.baseAddress.map { memcmp(address, $0, bytes.count) == 0 } ?? true
+            }
         default: return false
         }
     }

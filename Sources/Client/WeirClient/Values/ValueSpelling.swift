@@ -13,6 +13,14 @@ package struct ValueSpelling: Equatable, Sendable {
         case string([UInt8])
         /// JSON of a column of type json.
         case document([UInt8])
+
+        /// A value of which apps may have different spellings, as text in the server's one.
+        var text: [UInt8]? {
+            switch self {
+            case .string(let text), .document(let text): text
+            case .null, .boolean, .integer, .real: nil
+            }
+        }
     }
 
     enum Form: Equatable, Sendable {
@@ -122,6 +130,15 @@ package struct ValueSpelling: Equatable, Sendable {
     }
 
     // MARK: Values
+
+    /// Whether a column that has the text of a value of the server has that value, in a spelling of the app's.
+    static func isKept(asTextIn type: ColumnType) -> Bool {
+        switch type {
+        case .text, .decimal, .uuid, .timestamp, .date, .json: true
+        // Text in such a column is the bytes themselves, or a number that is too large for JSON.
+        case .bytes, .integer, .real, .boolean, .unknown: false
+        }
+    }
 
     /// A value of the server as the app spells it.
     ///
