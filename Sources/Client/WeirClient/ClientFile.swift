@@ -145,8 +145,14 @@ package final class ClientFile {
         try tables.contains { try database.value("SELECT 1 FROM \($0.quotedName) LIMIT 1") != nil }
     }
 
-    /// Makes the changes of the batch without outcome pending again.
-    package func thaw() throws { try database.transaction { try Thawing(database: database).thawBatch() } }
+    /// Makes the changes of the batch without outcome pending again, as part of the open transaction.
+    func thawBatch() throws {
+        let record = SessionRecord(database: database)
+        if let schema = try record.schema(), let account = try record.account {
+            try Applying(self, schema.schema, account: account.syncID).keepThoseOfRevokedOwners()
+        }
+        try Thawing(database: database).thawBatch()
+    }
 
     /// Runs a closure in a transaction whose changes of synced tables are not captured, also those of the app's triggers.
     ///

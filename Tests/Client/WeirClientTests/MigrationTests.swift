@@ -65,6 +65,35 @@ import WeirClient
         await weir.close()
     }
 
+    /// Each device runs the migration.
+    @Test(arguments: [false, true]) func aRowThatAMigrationRemovesIsNotDeletedAtTheServerThoughItWasEdited(
+        isSent: Bool
+    ) async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await synced(server)
+        let before = try await Weir.open(url(device), tables: ["item"])
+        try device.run("UPDATE item SET title = 'x' WHERE id = 'c'; INSERT INTO item VALUES ('d', 'D', 'n')")
+        if isSent {
+            try await before.attach(
+                "abc", server: Device.url, options: Device.options(FaultyTransport(server, .lostRequest, at: 0)))
+            await #expect(throws: SyncError.self) { try await before.sync() }
+            server.state.withLock { $0.refusal = "outcome_expired" }
+        }
+        await before.close()
+        let weir = try await Weir.migrate(url(device), tables: ["item"]) {
+            try device.run("DELETE FROM item WHERE id IN ('b', 'c', 'd')")
+        }
+        let gaps = await weir.gaps
+        #expect(gaps.map(\.cause) == [.migrated])
+        if !isSent { #expect(gaps.map(\.absentRows) == [2]) }
+        try device.run("DELETE FROM item WHERE id = 'a'")
+        try await attach(weir, server)
+        try await weir.sync()
+        #expect(server.live.map { $0.prefix(6) } == ["item b", "item c"], "\(server.live)")
+        #expect(try await weir.pendingRows() == 0)
+        await weir.close()
+    }
+
     @Test func aMigrationThatFailsLeavesTheTablesCaptured() async throws {
         struct Failed: Error {}
         let device = try await synced(ContractServer(Self.tables))

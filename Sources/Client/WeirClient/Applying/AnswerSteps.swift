@@ -67,12 +67,16 @@ package struct AnswerSteps {
     /// - Returns: whether that was all.
     private mutating func writeNextRows() throws -> Bool {
         let slice = slice
+        let isFirst = rows.startIndex == answer.changes.startIndex
         let rest = rows.dropFirst(slice.count)
         let updated: Bool? = try applyingFolded { applying in
             if let batch { try applying.complete(batch) }
             try applying.write(slice)
-            guard rest.isEmpty, owners.isEmpty, try !parked.exist else { return nil }
-            guard try answer.hasMore || orphans.settleFew() else { return nil }
+            guard rest.isEmpty, owners.isEmpty, try !parked.exist, try answer.hasMore || orphans.settleFew() else {
+                // A process that is killed now is still informed if an owner is no longer granted.
+                if isFirst { try Vector(database: applying.database).begin(Set(answer.changes.map(\.syncID))) }
+                return nil
+            }
             return try Vector(database: applying.database).update(answer)
         }
         batch = nil

@@ -161,8 +161,7 @@ package struct Applying {
     /// Makes the changes of a batch that was refused as a whole pending again, until everything is pulled.
     private func refuse(_ code: String) throws {
         let record = SessionRecord(database: database)
-        try keepThoseOfRevokedOwners()
-        try Thawing(database: database).thawBatch()
+        try file.thawBatch()
         try record.setMustDrain(true)
         // The server has seen the number with other content, or later ones: the file is a copy, or was restored from one. A device that
         // sends one batch at a time never falls behind its own, and under the old name each number up to the newest would be refused.
@@ -170,21 +169,30 @@ package struct Applying {
     }
 
     /// Keeps changes of the batch aside whose rows went with their owner: pending again, they would have no row whose values are sent.
-    private func keepThoseOfRevokedOwners() throws {
+    func keepThoseOfRevokedOwners() throws {
         guard let batch = try Freezing.pending(in: database) else { return }
         let changes = try SentChange.all(in: batch)
         let state = try Completion(database)
-        for table in file.tables {
-            guard let server = schema.table(for: table.name), let writer = writers[server.name] else { continue }
-            for sent in try SentRow.all(of: table, in: database) where !sent.isDeletion {
-                let change = changes[sent.position]
-                guard let owner = try owner(of: ChangeContent(change)), !state.owners.contains(owner),
-                    try writer.row(sent.key) == nil, try !isEdited(sent.key, table)
+        for (number, table) in try CapturedTable.registered(in: database) {
+            let writer = writers.values.first { $0.table.number == number }
+            let whole = try writer.map { try SentRow.all(of: $0.table, in: database) } ?? []
+            let (sent, edit) = (CapturedTable.sent(number), CapturedTable.edit(number))
+            let rows = try database.map(
+                """
+                SELECT position, id FROM \(sent) AS s WHERE NOT deleted
+                AND NOT EXISTS (SELECT 1 FROM \(edit) AS e WHERE e.id = s.id)
+                """
+            ) { (position: Int($0.integer(at: 0)), key: $0.value(at: 1)) }
+            for row in rows {
+                guard let owner = try owner(of: ChangeContent(changes[row.position])), !state.owners.contains(owner),
+                    try table.map({ try !$0.has(row.key, in: database) }) ?? true
                 else { continue }
+                let known = whole.first { $0.position == row.position }
                 try state.kept.refuse(
-                    kept(sent.key, of: table.number, code: "revoked", message: "", change, (writer, sent)),
-                    isSent: true)
-                try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
+                    kept(
+                        row.key, of: number, code: "revoked", message: "", changes[row.position],
+                        writer.flatMap { writer in known.map { (writer, $0) } }), isSent: true)
+                try database.run("DELETE FROM \(sent) WHERE id = ?1", [row.key])
             }
         }
     }
@@ -277,10 +285,13 @@ package struct Applying {
             if result.status == .deleted, known.map({ $0.timeStamp < result.timeStamp || $0.isDeleted }) ?? true {
                 try writer.keepBase(of: sent.key, following: change)
             }
-            if let known, known.timeStamp >= result.timeStamp {
+            if result.timeStamp == 0, known.map({ $0.timeStamp <= change.base }) ?? true {
+                // The server had nothing to delete, and nothing has come since.
+                try database.run("DELETE FROM \(table.state) WHERE id = ?1", [sent.key])
+            } else if let known, known.timeStamp >= result.timeStamp {
                 // The row was pulled at a later version, which the edit has covered until now.
                 try restore(sent, to: known, writer)
-            } else if result.timeStamp > 0 {
+            } else {
                 let isDeleted = sent.isDeletion || result.status == .deleted
                 try writer.record(
                     sent.key, result.timeStamp, isDeleted: isDeleted, owner: owner,
@@ -292,8 +303,6 @@ package struct Applying {
                     let new = KnownVersion(timeStamp: result.timeStamp, isDeleted: true, owner: owner)
                     try settle(sent.key, as: new, writer) { try writer.delete(sent.key) }
                 }
-            } else {
-                try database.run("DELETE FROM \(table.state) WHERE id = ?1", [sent.key])
             }
         case .conflict, .refused:
             try keep(sent.key, of: table.number, outcome, sent.position, change, completion, (writer, sent))

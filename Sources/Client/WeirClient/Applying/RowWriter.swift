@@ -297,9 +297,11 @@ final class RowWriter {
             guard let edit else { continue }
             // A default is not sent with an insertion; a change, such as a backfill, is sent where the server has no value.
             let before = edit.masks.isWhole ? whole : zip(values, whole).map { $1 == nil ? nil : $0 ?? SQLValue.null }
-            // A deletion has all values before, be it one that was ignored.
+            // A deletion has all values before, be it one that was ignored. An edit that follows the batch has those that are being sent.
             for (column, value) in named(before)
-            where present == nil || edit.hasDeletion || edit.masks.contains(column) {
+            where (present == nil || edit.hasDeletion || edit.masks.contains(column))
+                && (side == table.sent || known.sent?.masks.contains(column) != true)
+            {
                 try setBefore(column, value, of: key, in: side)
             }
         }

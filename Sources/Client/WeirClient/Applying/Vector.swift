@@ -30,6 +30,18 @@ struct Vector {
         try database.setMeta("cut_from", nil)
     }
 
+    /// Notes that the file is about to have rows of owners, whose entries come with the last of them.
+    func begin(_ owners: Set<String>) throws {
+        guard let device = try SessionRecord(database: database).device else { return }
+        for owner in owners {
+            try database.run(
+                """
+                INSERT INTO weir_vector (sync_id, knowledge_id, last_time_stamp) SELECT ?1, ?2, 0
+                WHERE NOT EXISTS (SELECT 1 FROM weir_vector WHERE sync_id = ?1)
+                """, [.text(owner), .text(device)])
+        }
+    }
+
     /// Makes the next update begin from the start: the file does not have a row as the server has it.
     func setIncomplete() throws { try database.setMeta("pull_again", .integer(1)) }
 

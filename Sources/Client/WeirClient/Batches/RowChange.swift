@@ -10,6 +10,7 @@ import JSONText
 /// | exists | deleted | creation again, with every column, based on the tombstone |
 /// | is gone | live | deletion; on condition of `base` if it may have been done before, or is that of a row that the app has not seen |
 /// | is gone | unknown or deleted | none |
+/// | is gone, and its deletion was not captured | any | none |
 enum RowChange: Equatable {
     case create(base: Int64)
     /// With the numbers of the columns.
@@ -94,7 +95,9 @@ struct PendingRow {
             let columns = known.filter { row.isChanged[$0] && differs[$0] }
             change = columns.isEmpty ? nil : .update(base: base, columns: Set(columns.map { table.columns[$0].number }))
         case (false, let base?):
-            change = row.isTombstone ? nil : .delete(base: base, isConditional: row.wasSent || base == 0)
+            // A row may be gone without the app's having deleted it, as by a migration, which each device runs.
+            let isNone = row.isTombstone || !row.wasThere
+            change = isNone ? nil : .delete(base: base, isConditional: row.wasSent || base == 0)
         case (false, nil): change = nil
         }
     }

@@ -62,6 +62,11 @@ package struct CapturedTable {
         return (["at", "base", "was_sent", "seen", "was_there"] + masks + values).joined(separator: ", ")
     }
 
+    /// Whether the app's table has a row.
+    func has(_ key: SQLValue, in database: Database) throws -> Bool {
+        try database.value("SELECT 1 FROM \(quotedName) WHERE \(RowWriter.isKey(self))", [key]) != nil
+    }
+
     /// Whether a row has an edit that is pending or being sent.
     func hasEdit(_ key: SQLValue, in database: Database) throws -> Bool {
         try database.value(

@@ -178,6 +178,7 @@ struct Registration {
 
     private mutating func recordGap(_ cause: CaptureGap.Cause, of table: CapturedTable) throws {
         try LogFolding(table: table).fold(in: database)
+        try forgetEditsOfAbsentRows(of: table)
         let (key, name) = (table.quotedKey, table.quotedName)
         let unknown = try database.integer("SELECT count(*) FROM \(name) AS t WHERE \(Seeding.isUnknown(in: table))")
         let absent = try database.integer(
@@ -192,6 +193,23 @@ struct Registration {
         // A new table without rows has missed nothing, and a migration that has left all rows neither.
         let isCounted = cause == .new || cause == .migrated
         if !isCounted || gap.unknownRows + gap.absentRows > 0 { gaps.append(gap) }
+    }
+
+    /// Forgets edits of rows that are gone without a captured deletion, of which all values before would be known.
+    ///
+    /// They would be sent as deletions. Those of the batch have their outcome.
+    private func forgetEditsOfAbsentRows(of table: CapturedTable) throws {
+        let gone = try database.map(
+            """
+            SELECT id FROM \(table.edit) AS e WHERE v0 <> -1
+            AND NOT EXISTS (SELECT 1 FROM \(table.quotedName) AS t WHERE \(PendingRow.join(table)))
+            """
+        ) { $0.value(at: 0) }
+        for key in gone {
+            try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+            try HeldColumns(database: database, table: table).remove(key)
+            try RowOwners.forget(key, ofTable: table.number, in: database)
+        }
     }
 
     /// The values that were to be sent are gone with their columns: those of rows that are there, and that the server has, since a new row

@@ -19,6 +19,12 @@ struct Seeding {
             """
     }
 
+    /// The edit of an adopted row `t`: that of an insertion, which has no values before.
+    private var adopted: [(column: String, value: String)] {
+        let masks = (0..<table.words).flatMap { [("m\($0)", $0 == 0 ? "-1" : "0"), ("v\($0)", "0")] }
+        return [("id", "t.\(table.quotedKey)"), ("at", "julianday('now')"), ("was_there", "1")] + masks
+    }
+
     /// Adopts the next rows in the order of their keys, as part of the open transaction.
     ///
     /// - Parameter last: the greatest key of the slice before; moved to that of this slice, and to `nil` at the end.
@@ -37,16 +43,17 @@ struct Seeding {
             last = nil
             return 0
         }
-        let adopted = try database.run(
+        let count = try database.run(
             """
-            INSERT INTO \(table.edit) (id, at, was_there, m0, v0)
-            SELECT \(key), julianday('now'), 1, -1, 0 FROM \(name) AS t
+            INSERT INTO \(table.edit) (\(adopted.map(\.column).joined(separator: ", ")))
+            SELECT \(adopted.map(\.value).joined(separator: ", ")) FROM \(name) AS t
             WHERE \(range) AND \(key) <= ?\(bound.count + 1)
             AND \(Self.isUnknown(in: table))
-            ON CONFLICT (id) DO UPDATE SET at = excluded.at, was_there = 1, m0 = excluded.m0, v0 = excluded.v0
+            ON CONFLICT (id) DO UPDATE SET
+            \(adopted.dropFirst().map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", "))
             """, bound + [end])
         last = end
-        return adopted
+        return count
     }
 
     /// Adopts one row, as part of the open transaction.
@@ -55,7 +62,8 @@ struct Seeding {
     func adopt(_ key: SQLValue, in database: Database) throws {
         try database.run(
             """
-            INSERT INTO \(table.edit) (id, at, was_there, m0, v0) SELECT t.\(table.quotedKey), julianday('now'), 1, -1, 0
+            INSERT INTO \(table.edit) (\(adopted.map(\.column).joined(separator: ", ")))
+            SELECT \(adopted.map(\.value).joined(separator: ", "))
             FROM \(table.quotedName) AS t WHERE \(RowWriter.isKey(table)) AND \(Self.isUnknown(in: table))
             AND NOT EXISTS (SELECT 1 FROM weir_aside WHERE tbl = \(table.number) AND id = ?1 AND resolution IS NULL)
             """, [key])

@@ -23,7 +23,7 @@ struct InstallMarker {
             try database.setMeta("install", .text(new))
             guard known != nil else { return }
             let record = SessionRecord(database: database)
-            if try file.hasBatch { try Thawing(database: database).thawBatch() }
+            if try file.hasBatch { try file.thawBatch() }
             // What was sent since the copy was made is seen before anything is sent again.
             try record.setMustDrain(true)
             if try record.device != nil { try record.renew(name) }

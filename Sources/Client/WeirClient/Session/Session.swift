@@ -149,7 +149,7 @@ extension Weir {
             self.attachment?.sizes = exchange.sizes
             try require(file)
             try record.setMustDrain(true)
-            try file.thaw()
+            try file.database.transaction { try file.thawBatch() }
             _ = try await fetchSchema(server, caller, known: schema)
             return false
         } catch let error as SyncError where request.batch != nil && Self.concernsBatch(error) {

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestResources
 import Testing
 import WeirClient
 
@@ -66,18 +67,47 @@ extension OwnerTests {
         #expect(try await device.weir.parkedRows().isEmpty)
     }
 
+    /// Why a batch has no outcome, and its changes are pending again.
+    enum Ending: CaseIterable {
+        case outcomeExpired, batchMismatch, outcomeExpiredUnlisted, tooLarge, copiedFile
+    }
+
     /// The row is gone, so that nothing but the batch has its values.
-    @Test(arguments: ["outcome_expired", "batch_mismatch"])
-    func whatIsInABatchThatIsRefusedAfterItsOwnerWasRevokedIsKeptAside(refusal: String) async throws {
+    @Test(arguments: Ending.allCases)
+    func whatIsInABatchThatIsRefusedAfterItsOwnerWasRevokedIsKeptAside(ending: Ending) async throws {
         let (server, device) = try await scene()
-        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
+        let markers = ["-first", "-second"].map { URL(fileURLWithPath: device.folder.file() + $0) }
+        try await device.attach(FaultyTransport(server, .lostRequest, at: 0)) { $0.installMarker = markers[0] }
         try device.run("INSERT INTO item VALUES ('b', 'B', 'theirs'), ('a', 'A', 'own')")
         await #expect(throws: SyncError.self) { try await device.weir.sync() }
         server.state.withLock { $0.links = [] }
         try await device.pull(server)
         #expect(try device.rows("SELECT id FROM item") == ["a"])
-        server.state.withLock { $0.refusal = refusal }
+        switch ending {
+        case .outcomeExpired: server.state.withLock { $0.refusal = "outcome_expired" }
+        case .batchMismatch: server.state.withLock { $0.refusal = "batch_mismatch" }
+        case .outcomeExpiredUnlisted:
+            server.state.withLock { $0.refusal = "outcome_expired" }
+            try await device.restart(tables: ["mark", "list"])
+            try await device.attach(server)
+        case .tooLarge:
+            let isFirst = Mutex(true)
+            try await device.attach(
+                ScriptedTransport { request, _ in
+                    let isRefused = isFirst.withLock { isFirst in
+                        defer { if request.url.path == "/v1/sync" { isFirst = false } }
+                        return isFirst && request.url.path == "/v1/sync"
+                    }
+                    return isRefused ? .problem(413, "batch_too_large") : try await server.send(request)
+                })
+        case .copiedFile: try await device.attach(server) { $0.installMarker = markers[1] }
+        }
         try await device.weir.sync()
+        if ending == .outcomeExpiredUnlisted {
+            try await device.restart(tables: ["mark", "item", "list"])
+            try await device.attach(server)
+            try await device.weir.sync()
+        }
         let kept = try await device.weir.keptEdits()
         #expect(kept.map(\.code) == ["revoked"])
         #expect(kept.first?.local == ["title": .text("B"), "list": .text("theirs")])

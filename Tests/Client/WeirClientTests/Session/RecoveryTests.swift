@@ -113,6 +113,34 @@ import WeirClient
         #expect(try device.rows().first == "a A -")
     }
 
+    /// The value is the server's, but the batch that is applied after the pull sets another one.
+    @Test func aValueThatIsSetBackWhileItIsBeingSentIsSentAfterAPullOfTheRow() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        try device.run("UPDATE item SET note = 'n' WHERE id = 'a'")
+        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try device.run("UPDATE item SET note = NULL WHERE id = 'a'")
+        server.write("item", "a", ["title": "B"])
+        try await device.pull(server)
+        #expect(try device.rows().first == "a B -")
+        try await device.weir.sync()
+        #expect(try device.rows().first == "a B -")
+        #expect(server.live.first == #"item a {"note":null,"title":"B"} 4"#)
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    @Test func aRowThatTheServerHasLostIsDeletedWhereTheAppHasDeletedIt() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        server.state.withLock { $0.changeHistory(to: "e1", losing: ["item a"]) }
+        try device.run("DELETE FROM item WHERE id = 'a'")
+        try await device.weir.sync()
+        #expect(try device.rows() == ["b B -"])
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(server.live.map { $0.prefix(6) } == ["item b"])
+    }
+
     @Test func whatIsChangedWhileABatchIsSentIsSentWithItOnceItIsPendingAgain() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device.synced(server)

@@ -239,6 +239,25 @@ import WeirClient
         }
     }
 
+    @Test func anOwnerThatIsRevokedAfterADeviceWasKilledAmongTheFirstOfItsRowsLeavesNone() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        server.state.withLock { $0.links = ["friend"] }
+        for id in 0..<3 { server.write("item", "friend\(id)", ["title": "T"], owner: "friend") }
+        try await device.attach(server) { options in
+            options.slice = 1
+            options.clock = RunClock(WaitingClock { withUnsafeCurrentTask { $0?.cancel() } })
+        }
+        let weir = device.weir
+        try await Task { do { try await weir.sync() } catch is CancellationError {} }.value
+        #expect(try device.rows("SELECT id FROM item WHERE id LIKE 'friend%'") == ["friend0"])
+        server.state.withLock { $0.links = [] }
+        try await device.restart()
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A -", "b B -"])
+    }
+
     @Test func unsentEditsOfARevokedOwnerAreKeptOnceAndShownWhereverTheDeviceIsKilled() async throws {
         try await killWhileAnOwnersRowsAreRemoved(token: "t") { killed, server, comment in
             #expect(

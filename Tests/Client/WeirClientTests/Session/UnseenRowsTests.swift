@@ -85,6 +85,27 @@ import WeirClient
         #expect(try await device.weir.keptEdits().map(\.key) == [.text("a")])
     }
 
+    /// A word of the masks of edits has 63 columns.
+    @Test func rowsOfManyColumnsThatWereThereBeforeDoNotOverwriteTheAccounts() async throws {
+        let names = (1...70).map { "c\($0)" }
+        let server = ContractServer(["wide": Dictionary(uniqueKeysWithValues: names.map { ($0, "text") })])
+        server.state.withLock { $0.policy = "checkBase" }
+        let values = Dictionary(uniqueKeysWithValues: names.map { ($0, $0) })
+        for id in ["a", "b"] { server.write("wide", id, values) }
+        let columns = names.map { "\($0) TEXT" }.joined(separator: ", ")
+        let row = names.map { "'\($0)'" }.joined(separator: ", ")
+        let device = try await Device(
+            """
+            CREATE TABLE wide (id TEXT PRIMARY KEY NOT NULL, \(columns)); INSERT INTO wide VALUES ('a', \(row));
+            INSERT INTO wide VALUES ('b', \(row)); UPDATE wide SET c70 = 'mine' WHERE id = 'b'
+            """, tables: ["wide"])
+        #expect(try await device.attach(server) == .usedRemote)
+        try await device.weir.sync()
+        #expect(try await device.weir.keptEdits().map(\.key) == [.text("b")])
+        #expect(try device.rows("SELECT c70 FROM wide") == ["c70", "c70"])
+        #expect(server.live.map { $0.suffix(2) } == [" 1", " 1"])
+    }
+
     @Test(arguments: policies) func aRowThatIsInsertedAndDeletedAgainLeavesThatOfAnotherDeviceAlone(
         policy: String
     ) async throws {
