@@ -40,7 +40,8 @@ struct OwnerRows {
     mutating func next() throws -> Bool {
         // Also of tables that are no longer listed.
         if tables == nil, end == .revoked { try recordNewRows() }
-        var left = try tables ?? CapturedTable.registered(in: database)
+        var left =
+            try tables ?? (end == .absence ? applying.tablesOfAbsentRows : CapturedTable.registered(in: database))
         defer { tables = left }
         while let (number, table) = left.last {
             // That of a table which is no longer listed has not been folded.
@@ -97,13 +98,27 @@ struct OwnerRows {
         }
     }
 
+    /// Drops rows that wait: of another history, they come again.
+    ///
+    /// But an orphan may be nowhere else, if the new history has lost it. It stays, without a version, until everything has come.
     private func dropParked() throws -> Bool {
+        let isKept = try end == .resync && (owner == applying.account || isWritable)
+        if isKept {
+            try database.run(
+                "UPDATE weir_parked SET time_stamp = 0 WHERE sync_id = ?1 AND orphan AND time_stamp > 0", [.text(owner)]
+            )
+        }
         let dropped = try database.run(
             """
             DELETE FROM weir_parked WHERE (name, id, sync_id) IN
-            (SELECT name, id, sync_id FROM weir_parked WHERE sync_id = ?1 LIMIT \(applying.slice))
+            (SELECT name, id, sync_id FROM weir_parked WHERE sync_id = ?1 \(isKept ? "AND time_stamp > 0" : "")
+            LIMIT \(applying.slice))
             """, [.text(owner)])
         return dropped == applying.slice
+    }
+
+    private var isWritable: Bool {
+        get throws { try SessionRecord(database: database).writableOwners.contains(owner) }
     }
 
     /// The row's version was one of another history.
@@ -208,10 +223,15 @@ extension Applying {
         """
     }
 
+    /// The tables whose rows come again: those that are listed.
+    fileprivate var tablesOfAbsentRows: [(number: Int, table: CapturedTable?)] {
+        file.tables.map { (number: $0.number, table: $0) }
+    }
+
     /// The owners of whose rows some have not come again, and may only be read.
     func ownersOfAbsentRows() throws -> [String] {
         let writable = try SessionRecord(database: database).writableOwners
-        let owners = try CapturedTable.registered(in: database).flatMap { number, _ in
+        let owners = try tablesOfAbsentRows.flatMap { number, _ in
             try database.map(
                 """
                 SELECT DISTINCT owner FROM \(CapturedTable.state(number)) AS r
@@ -224,9 +244,46 @@ extension Applying {
         return Set(owners).subtracting(writable).sorted()
     }
 
+    /// Writes orphans that have not come again into their tables, in one transaction, where they are rows that the server does not have.
+    ///
+    /// One that cannot be written is kept.
+    func writeAbsentOrphans() throws {
+        let absent = try database.map("SELECT row FROM weir_parked WHERE orphan AND time_stamp = 0") { $0.bytes(at: 0) }
+        if absent.isEmpty { return }
+        try file.applying { _ in
+            for json in absent {
+                var reader = JSONReader(json)
+                let row = try ServerRow(&reader)
+                guard let writer = writers[row.table], let key = writer.table.definition.keyKind.key(ofID: row.id),
+                    try !writer.has(key)
+                else { continue }
+                do {
+                    try writer.insert(key, writer.named(writer.whole(try writer.rowValues(row.values, like: nil))))
+                } catch is RowWriter.Unwritable {
+                    continue
+                }
+                if row.syncID != account {
+                    try RowOwners(database: database).record(row.syncID, of: key, writer.table)
+                }
+                try database.run(
+                    "DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3",
+                    [.text(row.table), .text(row.id), .text(row.syncID)])
+            }
+        }
+    }
+
     /// Forgets rows that have not come again, but for whose they are: they are sent again as the owner's.
+    ///
+    /// Those of a table that is not listed wait until it is: everything is pulled once more then.
     func forgetAbsentRows() throws {
-        for (number, table) in try CapturedTable.registered(in: database) {
+        let unlisted = try database.map("SELECT number FROM weir_table WHERE NOT listed") { Int($0.integer(at: 0)) }
+        for number in unlisted {
+            let state = "SELECT 1 FROM \(CapturedTable.state(number)) WHERE time_stamp = 0"
+            try database.run(
+                "UPDATE weir_table SET incomplete = \(Registration.lacksHistory) WHERE number = ?1 AND EXISTS (\(state))",
+                [.integer(Int64(number))])
+        }
+        for (number, table) in tablesOfAbsentRows {
             let (state, isAbsent) = (CapturedTable.state(number), isAbsent(number))
             try database.transaction {
                 // The app's table may have columns of these names.

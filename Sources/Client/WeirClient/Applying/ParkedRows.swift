@@ -3,7 +3,7 @@ import JSONText
 /// The rows that came and could not be written, such as for a unique value that another row has, or for a parent that is missing.
 ///
 /// With each answer they are tried again, in transactions of some milliseconds. Rows of tables that the app does not have are not looked
-/// at.
+/// at, nor those without a version, which another history had (``OwnerRows``).
 struct ParkedRows {
     /// How many of a table are tried with one answer while none can be written, so that many that stay impossible delay none; the next
     /// answer continues after them.
@@ -42,7 +42,8 @@ struct ParkedRows {
         // Parents are tried before their children: the last one is the next.
         try TableOrder.parentsFirst(file.tables).reversed().compactMap { applying.schema.table(for: $0.name)?.name }
             .filter { name in
-                try database.value("SELECT 1 FROM weir_parked WHERE name = ?1 LIMIT 1", [.text(name)]) != nil
+                let query = "SELECT 1 FROM weir_parked WHERE name = ?1 AND time_stamp > 0 LIMIT 1"
+                return try database.value(query, [.text(name)]) != nil
             }
     }
 
@@ -135,7 +136,7 @@ struct ParkedRows {
         let last = file.lastTried[table]
         let parked = try database.map(
             """
-            SELECT id, sync_id, row, orphan FROM weir_parked WHERE name = ?1 AND (id, sync_id) > (?2, ?3)
+            SELECT id, sync_id, row, orphan FROM weir_parked WHERE name = ?1 AND (id, sync_id) > (?2, ?3) AND time_stamp > 0
             ORDER BY id, sync_id LIMIT \(applying.slice)
             """, [.text(table), .text(last?.id ?? ""), .text(last?.owner ?? "")]
         ) {

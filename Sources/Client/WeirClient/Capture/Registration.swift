@@ -8,6 +8,8 @@ struct Registration {
     let isMigrated: Bool
     /// Whether it has failed: what it has done to columns is found by the next call, which may have the rest of it.
     let hasFailed: Bool
+    /// What `weir_table.incomplete` says of a table that was not listed while the server's history has changed: its rows are of the one before.
+    static let lacksHistory: Int64 = 2
     private(set) var tables: [CapturedTable] = []
     private(set) var gaps: [CaptureGap] = []
     private var causes: [(cause: CaptureGap.Cause, table: CapturedTable)] = []
@@ -42,9 +44,12 @@ struct Registration {
         let (table, added, removed) = try columns(of: definition, number: number, isNew: known == nil)
         if !removed.isEmpty { try recordGap(of: removed, from: table) }
         // The server has values of the new columns, or of rows that could not be taken back: they come when all is pulled again.
-        let isIncomplete =
-            try database.run("UPDATE weir_table SET incomplete = 0 WHERE number = \(number) AND incomplete") > 0
-        if known != nil, !added.isEmpty || isIncomplete { try Vector(database: database).forget() }
+        let incomplete = try database.integer("SELECT incomplete FROM weir_table WHERE number = \(number)") ?? 0
+        if incomplete > 0 { try database.run("UPDATE weir_table SET incomplete = 0 WHERE number = \(number)") }
+        if known != nil, !added.isEmpty || incomplete > 0 { try Vector(database: database).forget() }
+        if incomplete == Self.lacksHistory {
+            try SessionRecord(database: database).setMustDrain(true, isResync: true)
+        }
         if known != nil, !added.isEmpty {
             try PendingReplacements.begin(adding: added, to: table, in: database)
         }

@@ -130,6 +130,7 @@ extension Weir {
             }
             try applying.forgetAbsentRows()
             if try record.adoptsAbsentRows {
+                try applying.writeAbsentOrphans()
                 var adopted = 0
                 try await adopt(nil, &adopted)
             }

@@ -142,7 +142,7 @@ struct ConvergenceScript: Sendable {
         table == "list" ? "\(owner)-\(number)" : "\((owner == owners[0] ? 100 : 200) + number)"
     }
 
-    /// Each text is written once: `w` and a number.
+    /// Each text that begins with `w` is written once.
     private static func statement(
         _ device: Int, _ number: Int, _ owners: [String], _ random: inout SeededRandom
     ) -> String {
@@ -166,7 +166,9 @@ struct ConvergenceScript: Sendable {
         case 2: "DELETE FROM list WHERE id = \(list)"
         case 3...4:
             "INSERT OR REPLACE INTO item (id, title, list) VALUES (\(item), \(text), (SELECT max(id) FROM list))"
-        case 5: "UPDATE item SET note = \(text) WHERE id = \(item)"
+        // Also a value that the row, or the server's, has had before.
+        case 5:
+            "UPDATE item SET note = \(["NULL", "'a'", text].randomElement(using: &random) ?? text) WHERE id = \(item)"
         case 6: "UPDATE item SET title = \(text)"
         case 7: "DELETE FROM item WHERE id = \(item); INSERT INTO item (id, title) VALUES (\(item), 'again')"
         case 8: "DELETE FROM item WHERE id > \(item)"
@@ -180,7 +182,8 @@ struct ConvergenceScript: Sendable {
         case 14...15: "UPDATE OR IGNORE item SET slot = \(slot) WHERE id = \(near)"
         case 16: "UPDATE OR REPLACE item SET slot = \(slot), note = \(text) WHERE id = \(near)"
         case 17: "INSERT OR IGNORE INTO item (id, title, slot) VALUES (\(item), \(text), \(slot))"
-        case 18...19: "UPDATE item SET note = \(text)"
+        case 18: "UPDATE item SET note = NULL"
+        case 19: "UPDATE item SET note = \(text)"
         default: "INSERT INTO list VALUES (\(own), \(text)) ON CONFLICT (id) DO UPDATE SET name = \(text)"
         }
     }

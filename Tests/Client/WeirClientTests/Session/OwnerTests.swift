@@ -226,6 +226,29 @@ import WeirClient
         #expect(try fresh.rows("SELECT id FROM item ORDER BY id") == device.rows("SELECT id FROM item ORDER BY id"))
     }
 
+    /// They are in no table, and may be on no other device either.
+    @Test(arguments: [Access.read, .write], [true, false])
+    func orphansThatANewHistoryHasLostStayTheirOwners(access: Access, isLost: Bool) async throws {
+        let (server, device) = try await scene(access: access)
+        server.write("item", "t", ["title": "T", "list": "gone"], owner: "xyz")
+        server.write("item", "o", ["title": "O", "list": "gone"])
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT id FROM item").isEmpty)
+        server.state.withLock { $0.changeHistory(to: "e2", losing: isLost ? ["item t", "item o"] : []) }
+        try await device.weir.sync()
+        try await device.weir.sync()
+        let isTheirs = access == .write || !isLost
+        #expect(owners(server)["item o"] == "abc")
+        #expect(owners(server)["item t"] == (isTheirs ? "xyz" : nil))
+        #expect(try await device.weir.parkedRows().map(\.id).sorted() == (isTheirs ? ["o", "t"] : ["o"]))
+        #expect(try await device.weir.parkedRows().allSatisfy { $0.version > 0 })
+        #expect(try device.rows("SELECT id FROM item").isEmpty)
+        #expect(try await device.weir.pendingRows() == 0)
+        server.write("list", "gone", ["name": "L"])
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT id FROM item ORDER BY id") == (isTheirs ? ["o", "t"] : ["o"]))
+    }
+
     /// A network by which the row `other` of the linked owner has the id of a row of the account.
     func sharingAnID(_ server: ContractServer, _ id: String = "same") -> ScriptedTransport {
         ScriptedTransport { request, _ in
