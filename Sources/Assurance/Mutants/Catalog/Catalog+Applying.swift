@@ -102,7 +102,7 @@ extension Catalog {
             "try record.setMustDrain(true)", tests: "RecoveryTests"),
         .client(
             .statement, "the edits of a refused batch are removed", in: application,
-            "try Thawing(database: database).thawBatch()",
+            "try file.thawBatch()",
             """
             for table in file.tables { try database.run("DELETE FROM \\(table.sent)") }
             try database.run("DELETE FROM weir_batch")
