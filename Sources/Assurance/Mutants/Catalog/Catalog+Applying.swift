@@ -18,10 +18,14 @@ extension Catalog {
             "if let timeStamp = known.timeStamp, timeStamp > row.timeStamp { return }", tests: "LeaseTests"),
         .client(
             .expression, "a pulled row replaces a value that is pending", in: writer,
-            "changed.filter { !known.isPending(columns[$0].column) }", "changed", tests: "ApplyingTests"),
+            "present.changed.filter { !known.isPending(columns[$0].column) }", "present.changed", tests: "ApplyingTests"
+        ),
         .client(
             .statement, "the value before an edit is not that of the pulled row beneath it", in: writer,
             "try setBefore(column, value, of: key, in: side)", tests: "ApplyingTests"),
+        .client(
+            .expression, "the value before an edit is not that of the batch which it follows", in: writer,
+            "known.sent?.masks.contains(column) != true", "true", tests: "RecoveryTests"),
         .client(
             .expression, "a pulled deletion removes a row with an edit", in: writer,
             "known.edit?.masks.isEmpty ?? true", "true", tests: "ApplyingTests"),
@@ -48,6 +52,10 @@ extension Catalog {
         .client(
             .statement, "a row that waits is not tried again", in: steps, "if try parked.next() { return true }",
             tests: "ParkedRowsTests"),
+        .client(
+            .statement, "an owner is not known by the first of its rows", in: steps,
+            "if isFirst { try Vector(database: applying.database).begin(Set(answer.changes.map(\\.syncID))) }",
+            tests: "SliceTests"),
         .client(
             .statement, "what the app writes through Weir after a long answer is not captured", in: database,
             "if writesRows { try setTriggers(firing: true) }", tests: "SliceTests"),

@@ -32,6 +32,9 @@ extension Catalog {
             .statement, "the owner that a new row has by its parents is forgotten once it is sent", in: freezing,
             "if let owner = row.newOwner { try owners.record(owner, of: row.key, table) }", tests: "OwnerTests"),
         .client(
+            .expression, "a row is deleted that the app has not deleted", in: changes,
+            "row.isTombstone || !row.wasThere", "row.isTombstone", tests: "MigrationTests"),
+        .client(
             .expression, "a batch has more changes than the server takes", in: freezing,
             "min(limits.changes, Self.mostChanges)", "Self.mostChanges", tests: "FreezingTests"),
         .client(
