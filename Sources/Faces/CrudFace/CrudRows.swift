@@ -9,24 +9,23 @@ import SyncModel
 /// device, and no read is older.
 struct CrudRows: Sendable {
     let session: any FaceSession
+    private let position: WrittenPosition
     /// The last members of every record: `user_id` and `sync_status`.
     let synced: [UInt8]
 
     init(_ session: any FaceSession) {
         self.session = session
+        position = WrittenPosition(session)
         var writer = JSONWriter()
         writer.member("user_id", session.device.caller.text)
         writer.member("sync_status", "synced" as StaticString)
         synced = writer.take()
     }
 
-    /// The name of the position; one of another history means nothing.
-    private var name: String { "\(session.epoch) written" }
-
     /// Submits changes, and notes that the device has written them.
     func submit(_ batch: FaceBatch) async throws -> FaceOutcome {
         let outcome = try await session.submit(batch)
-        try await session.raise([name: outcome.head.rawValue], isDurable: false)
+        try await position.raise(to: outcome.head, isDurable: false)
         return outcome
     }
 
@@ -34,7 +33,7 @@ struct CrudRows: Sendable {
     ///
     /// - Parameter isFresh: also what other gateways have noted.
     func written(isFresh: Bool = false) async throws -> TimeStamp {
-        TimeStamp(try await session.positions(isFresh: isFresh)[name] ?? 0)
+        try await position.read(isFresh: isFresh)
     }
 
     /// Some rows of a selection, in a stream that has reached a timeStamp, if any can.
@@ -44,12 +43,8 @@ struct CrudRows: Sendable {
         _ selection: StreamSelection, limit: Int = StreamQuery.maximumRows, leastHead: TimeStamp,
         continuing head: TimeStamp? = nil
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
-        do {
-            return try await session.rows(selection, limit: limit, leastHead: leastHead, continuing: head)
-        } catch let problem as Problem where problem.code == .positionAhead && leastHead > .zero {
-            // The log was restored, and has less than the device wrote.
-            return try await session.rows(selection, limit: limit, leastHead: .zero)
-        }
+        // The device named nothing.
+        try await session.rows(selection, limit: limit, leastHead: .zero, kept: leastHead, continuing: head)
     }
 
     /// The newest version of a row; `nil` where there is none.

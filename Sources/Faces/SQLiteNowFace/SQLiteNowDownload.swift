@@ -56,10 +56,11 @@ struct SQLiteNowDownload: Sendable {
         var window = until
         var hasMore = true
         var head: TimeStamp?
+        let written = try await WrittenPosition(session).read(isFresh: true)
         for _ in 0..<Self.maximumReads where hasMore && page.count < limit {
             let rest = StreamSelection.changes(above: position, upTo: window ?? .maximum, table: nil)
             let found = try await session.rows(
-                rest, limit: limit - page.count, leastHead: after, continuing: head)
+                rest, limit: limit - page.count, leastHead: after, kept: written, continuing: head)
             head = found.head
             let end = min(window ?? found.head, found.head)
             window = window ?? found.head

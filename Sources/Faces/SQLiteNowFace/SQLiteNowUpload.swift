@@ -35,6 +35,7 @@ struct SQLiteNowUpload: Sendable {
         }
         batch.addRefused(request.refused.count, bytes: request.refused.bytes)
         let outcome = try await session.submit(batch)
+        try await recordWritten(outcome, changes)
         let head = try await headWithoutDownloads(request.seen, outcome.head)
         var results = Self.results(outcome.results, of: changes)[...]
         var writer = JSONWriter(capacity: 128 * request.changes.count)
@@ -107,6 +108,13 @@ struct SQLiteNowUpload: Sendable {
             }
         }
         return request
+    }
+
+    /// Records what the device has written, at all gateways where it edited a row that was there: one that is new has no earlier
+    /// version, which a download could have.
+    private func recordWritten(_ outcome: FaceOutcome, _ changes: [SQLiteNowChange]) async throws {
+        let hasEdited = zip(outcome.results, changes).contains { $0.status.hasWritten && $1.base > 0 }
+        try await WrittenPosition(session).raise(to: outcome.head, isDurable: hasEdited)
     }
 
     // MARK: Response
@@ -197,6 +205,14 @@ struct SQLiteNowUpload: Sendable {
 }
 
 extension FaceOutcome.Status {
+    /// Whether there is a version of the row with what the change has.
+    fileprivate var hasWritten: Bool {
+        switch self {
+        case .applied(let timeStamp, _), .deleted(let timeStamp, _): timeStamp > .zero
+        case .conflict, .refused: false
+        }
+    }
+
     /// Whether a change that was not stored may be, once it is sent again.
     fileprivate var mayPassLater: Bool {
         switch self {

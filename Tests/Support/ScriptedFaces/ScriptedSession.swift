@@ -10,8 +10,9 @@ import Synchronization
 /// A session over the rows of a test, which keeps what it is asked and stores nothing.
 package final class ScriptedSession: FaceSession {
     package struct State {
+        /// Those in this gateway's memory.
         package var positions: [String: Int64] = [:]
-        /// Those that every gateway knows.
+        /// Those that every gateway knows once it reads them again.
         package var durablePositions: [String: Int64] = [:]
         /// The caller's rows, none by default, in the order in which every selection has them.
         package var rows: [Row] = []
@@ -19,6 +20,8 @@ package final class ScriptedSession: FaceSession {
         package var maximumRows = StreamQuery.maximumRows
         /// What reads had to have reached.
         package var leastHeads: [TimeStamp] = []
+        /// What happens before the next read, while its request waits.
+        package var beforeNextRead: (@Sendable () async throws -> Void)?
         /// What happens after each read.
         package var afterRead: @Sendable (inout State) -> Void = { _ in }
         /// The least that no stream has reached.
@@ -171,6 +174,8 @@ package final class ScriptedSession: FaceSession {
     package func rows(
         _ selection: StreamSelection, limit: Int, leastHead: TimeStamp
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
+        let before = state.withLock { $0.beforeNextRead.take() }
+        try await before?()
         let found: StreamRows? = state.withLock { state in
             state.leastHeads.append(leastHead)
             guard leastHead < state.end else { return nil }
@@ -225,7 +230,12 @@ package final class ScriptedSession: FaceSession {
 
     package func knownPosition(_ name: String) -> Int64? { state.withLock { $0.positions[name] } }
 
-    package func positions(isFresh: Bool) async throws -> [String: Int64] { state.withLock(\.positions) }
+    package func positions(isFresh: Bool) async throws -> [String: Int64] {
+        state.withLock { state in
+            if isFresh { state.positions.merge(state.durablePositions, uniquingKeysWith: max) }
+            return state.positions
+        }
+    }
 
     package func positions(of knowledgeID: KnowledgeID) async throws -> [String: Int64] { [:] }
 
