@@ -20,7 +20,8 @@ struct RestDownload: Sendable {
     /// Responds where the device has everything, and nothing was written since.
     func respondAtOnce(to request: FaceRequest) throws(Problem) -> HTTPResponse? {
         let (ts, _) = try Self.range(of: request)
-        guard session.isDrained(at: ts), ts.rawValue <= session.knownPosition(table.watermark(in: session.epoch)) ?? 0
+        // A device that names less than its watermark needs a stream that is not behind.
+        guard session.isDrained(at: ts), ts.rawValue == session.knownPosition(table.watermark(in: session.epoch))
         else { return nil }
         answers.answered(session.device, table.index, upTo: ts)
         return .uncached(200, Array("[]".utf8))
@@ -35,8 +36,8 @@ struct RestDownload: Sendable {
         let (ts, limit) = try Self.range(of: request)
         // Nothing is sent that a device could have.
         if request.http.method == .head { return HTTPResponse(status: 200, headers: RestFace.headers) }
-        let from = try await RestWatermark(table, session, answers).start(ts)
-        let pages = RestPages(table, session, answers, above: from, ts: ts, limit: limit)
+        let (from, kept) = try await RestWatermark(table, session, answers).start(ts)
+        let pages = RestPages(table, session, answers, above: from, ts: ts, kept: kept, limit: limit)
         return try await session.stream(RestFace.headers) { try await pages.next() }
     }
 }
@@ -49,7 +50,8 @@ private final class RestPages: Sendable {
         var rest: StreamSelection?
         /// How many more rows above `ts` may be sent.
         var left: Int
-        var leastHead: TimeStamp
+        /// What the stream had in which rows were read last.
+        var head: TimeStamp?
         var array = FaceArray()
         /// The device has everything up to here when it has the answer.
         var end = TimeStamp.zero
@@ -60,27 +62,31 @@ private final class RestPages: Sendable {
     private let session: any FaceSession
     private let answers: RestAnswers
     private let ts: TimeStamp
+    private let leastHead: TimeStamp
+    /// What the stream must have reached besides, if any has.
+    private let kept: TimeStamp
     private let state: Mutex<State>
 
     init(
         _ table: FaceTable, _ session: any FaceSession, _ answers: RestAnswers, above from: TimeStamp, ts: TimeStamp,
-        limit: Int
+        kept: TimeStamp, limit: Int
     ) {
         self.table = table
         self.session = session
         self.answers = answers
         self.ts = ts
-        state = Mutex(
-            State(
-                rest: .changes(above: from, upTo: .maximum, table: table.index), left: limit, leastHead: max(from, ts)))
+        self.kept = kept
+        leastHead = max(from, ts)
+        state = Mutex(State(rest: .changes(above: from, upTo: .maximum, table: table.index), left: limit))
     }
 
     /// The next piece of the array.
     func next() async throws -> FacePiece {
         while true {
-            let (rest, left, leastHead) = state.withLock { ($0.rest, $0.left, $0.leastHead) }
+            let (rest, left, head) = state.withLock { ($0.rest, $0.left, $0.head) }
             guard let rest else { return end() }
-            let found = try await session.rows(rest, limit: count(rest, left), leastHead: leastHead)
+            let found = try await session.rows(
+                rest, limit: count(rest, left), leastHead: leastHead, kept: kept, continuing: head)
             let piece: FacePiece? = state.withLock { state in
                 // Rows that are written from now on are for the next download, so that this one ends.
                 if case .changes(let above, let upTo, let table) = found.rest {
@@ -90,7 +96,7 @@ private final class RestPages: Sendable {
                     if state.end == .zero { state.end = found.head }
                     state.rest = nil
                 }
-                state.leastHead = max(state.leastHead, found.head)
+                state.head = found.head
                 append(found.rows, &state)
                 return state.array.hasMore && state.rest != nil ? state.array.piece() : nil
             }

@@ -66,6 +66,8 @@ struct RestUpload: Sendable {
                 throw failure(verdicts, isArray)
             }
         }
+        // A device removes the rows that it deleted, and then names a `Ts` from before: all gateways must know.
+        try await WrittenPosition(session, of: table).raise(to: head, isDurable: sent.contains(where: \.isDeleted))
         return try await answer(sent, verdicts, isArray: isArray, head: head)
     }
 

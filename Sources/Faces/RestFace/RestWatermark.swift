@@ -31,43 +31,48 @@ struct RestWatermark: Sendable {
         return row.writer == .device ? row.isExact != true : row.timeStamp < ts
     }
 
-    /// From where a request with this `ts` is answered.
-    func start(_ ts: TimeStamp) async throws -> TimeStamp {
+    /// From where a request with this `ts` is answered, and what the stream must have reached.
+    ///
+    /// The device may name less than it has had, as one that removed the rows it deleted, or begins again. Of a stream that is behind it
+    /// would get rows as they were before it deleted them, or would not get those up to the watermark, which is not lowered.
+    func start(_ ts: TimeStamp) async throws -> (above: TimeStamp, kept: TimeStamp) {
         let watermark = table.watermark(in: session.epoch)
-        let known = TimeStamp(try await session.positions(isFresh: false)[watermark] ?? 0)
-        if ts <= known { return ts }
+        // Another gateway may have learned more, or shown the device a row.
+        let positions = try await session.positions(isFresh: true)
+        let known = TimeStamp(positions[watermark] ?? 0)
+        let kept = max(known, WrittenPosition(session, of: table).value(in: positions))
+        if ts <= known { return (ts, kept) }
         let received = answers.received(session.device, table.index, ts: ts)
-        var passed = try await passedOwn(from: max(known, received), to: ts)
-        var isDurable = received > known
-        if passed < ts {
-            // Another gateway may have learned more, or shown the device a row.
-            let fresh = try await session.positions(isFresh: true)
-            passed = max(passed, min(ts, TimeStamp(fresh[watermark] ?? 0)))
-            if passed < ts, ts.rawValue > fresh[table.shownWithConflicts(in: session.epoch)] ?? 0,
-                try await isFromDownload(ts)
-            {
-                passed = ts
-                isDurable = true
-            }
+        var (passed, hasOthers) = try await passedOwn(from: max(known, received), to: ts)
+        var isDurable = received > known || hasOthers
+        if passed < ts, ts.rawValue > positions[table.shownWithConflicts(in: session.epoch)] ?? 0,
+            try await isFromDownload(ts)
+        {
+            passed = ts
+            isDurable = true
         }
         // What is over own rows alone every gateway finds by itself.
         if passed > known { try await session.raise([watermark: passed.rawValue], isDurable: isDurable) }
-        return passed
+        return (passed, kept)
     }
 
-    /// The end of the rows from a timeStamp on that the device has, as it wrote them.
-    private func passedOwn(from: TimeStamp, to ts: TimeStamp) async throws -> TimeStamp {
+    /// The end of the rows from a timeStamp on that the device has, as it wrote them, and whether the one at `ts` is of another device.
+    private func passedOwn(
+        from: TimeStamp, to ts: TimeStamp
+    ) async throws -> (end: TimeStamp, hasOthers: Bool) {
         var passed = from
+        var hasOthers = false
         var rest: StreamSelection? = .changes(above: from, upTo: ts, table: table.index)
         while let selection = rest {
             let found = try await session.rows(selection, limit: StreamQuery.maximumRows, leastHead: ts)
             for row in found.rows {
-                if Self.isMissing(row, ts: ts) { return passed }
+                if Self.isMissing(row, ts: ts) { return (passed, hasOthers) }
                 passed = row.timeStamp
+                hasOthers = hasOthers || row.writer != .device
             }
             rest = found.rest
         }
-        return max(passed, ts)
+        return (max(passed, ts), hasOthers)
     }
 
     /// Whether a `ts` is that of a row of another device, which no upload's answer has but that of a conflict.
