@@ -34,8 +34,7 @@ struct TrackerPositions: Sendable {
     /// No table has rows above this; `nil` before the first request.
     var head: TimeStamp? { self["/head"] }
 
-    /// What the device was shown by answers to its uploads: the rows of other devices at all gateways, its own as far as this one
-    /// knows.
+    /// What the device was shown by answers to its uploads: rows of other devices, and its own.
     var shown: TimeStamp { self["/shown"] ?? .zero }
 
     /// Up to here the device has the others' rows of all tables.
@@ -65,12 +64,12 @@ struct TrackerPositions: Sendable {
 
     // MARK: Changes
 
-    /// The answer to an upload shows a row.
+    /// The answer to an upload shows a row; all gateways know it when this returns.
     ///
-    /// A device may take the time of that one for up to where it has downloaded, where it hears of no other device. So all gateways
-    /// know it when this returns.
-    static func note(shown timeStamp: TimeStamp, ofAnother: Bool, _ session: any FaceSession) async throws {
-        try await session.raise([name("/shown", session): timeStamp.rawValue], isDurable: ofAnother)
+    /// A device may take the time of another device's row for up to where it has downloaded, where it hears of no other device. Its own
+    /// row would be replaced by an older one from a stream that is behind, and not come again, since it is no news.
+    static func note(shown timeStamp: TimeStamp, _ session: any FaceSession) async throws {
+        try await session.raise([name("/shown", session): timeStamp.rawValue], isDurable: true)
     }
 
     func raise(complete timeStamp: TimeStamp) async throws { try await raise(["/complete": timeStamp]) }

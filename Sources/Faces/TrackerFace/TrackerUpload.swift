@@ -114,9 +114,7 @@ struct TrackerUpload: Sendable {
         batch.note(values, of: table)
         let outcome = try await session.submit(batch)
         guard let result = outcome.results.first else { throw Problem(.notReady, "the outcome cannot be read") }
-        try await TrackerPositions.note(
-            shown: max(outcome.head, result.row?.timeStamp ?? .zero),
-            ofAnother: result.row.map { $0.writer != .device } ?? false, session)
+        try await TrackerPositions.note(shown: max(outcome.head, result.row?.timeStamp ?? .zero), session)
         return result
     }
 

@@ -49,6 +49,17 @@ import TrackerFace
         #expect(second.state.withLock(\.leastHeads) == [TimeStamp(120)])
     }
 
+    /// A stream that is behind has rows as they were before the device edited them, and the device has its own versions.
+    @Test(arguments: ["/tracker/devices", "/tracker/note"])
+    func everyGatewayKnowsWhatTheDeviceWrote(path: String) async throws {
+        let first = session([])
+        #expect(try await first.respond(of: TrackerFace(), .post, "/tracker/note", body: Self.document).status == 201)
+        let second = session([], after: first)
+        #expect(try await second.respond(of: TrackerFace(), .get, path).status == 200)
+        let leastHeads = second.state.withLock(\.leastHeads)
+        #expect(!leastHeads.isEmpty && leastHeads.allSatisfy { $0 == TimeStamp(7) })
+    }
+
     /// A row that the device did not send whole comes to it, too, and it knows that row's time from its upload.
     @Test func theTimeOfAnOwnRowInAnAnswerIsNone() async throws {
         let session = session([
