@@ -7,8 +7,10 @@ import Testing
 
 /// What requests to faces take of the limits of memory and of rates.
 extension FaceTests {
-    /// Those that exceed a page are read one by one, and all of them are in memory until the answer is made.
-    @Test func spaceForTheRowsOfConflictsIsReservedBeforeTheyAreRead() async throws {
+    /// Sends changes that are all conflicts, whose rows exceed a page and are read one by one.
+    ///
+    /// - Parameter read: called while a row is read.
+    private func withLargeConflicts(_ read: @escaping @Sendable (TestGateway, StreamQuery) -> Void) async throws {
         try await withFace {
             $0.configuration.pageBytes = 1 << 10
             $0.limits.outcome.maxRowBytes = 1 << 20
@@ -23,9 +25,8 @@ extension FaceTests {
                 .results(
                     rows.indices.map { ($0, .conflict, nil) }, summary: BatchSummary(changeCount: rows.count),
                     rows: Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($0, $1) }), head: 20), ofPart: 0)
-            let reserved = Mutex<[Int]>([])
             gateway.link.answerQueries { query in
-                reserved.withLock { $0.append(gateway.service.counters.http.answerBytesInFlight) }
+                read(gateway, query)
                 var found = StreamRows(head: TimeStamp(20))
                 guard case .ids(_, let ids) = query.selection else { return found }
                 for row in rows where ids.contains(where: { row.contains(#""id":"\#($0.text)""#) }) {
@@ -38,9 +39,24 @@ extension FaceTests {
             let body = "[" + rows.indices.map { #"{"id":"r\#($0)"}"# }.joined(separator: ",") + "]"
             let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, body)
             #expect(answer.text.matches(of: /"id":"(r\d)"/).map { String($0.1) } == ["r0", "r1", "r2", "r3"])
-            // A page, and of all rows, which are less than four of the largest, each and its text.
-            #expect(reserved.withLock(\.self) == Array(repeating: (1 << 10) + (5 << 20), count: 3))
         }
+    }
+
+    /// All of them are in memory until the answer is made.
+    @Test func spaceForTheRowsOfConflictsIsReservedBeforeTheyAreRead() async throws {
+        let reserved = Mutex<[Int]>([])
+        try await withLargeConflicts { gateway, _ in
+            reserved.withLock { $0.append(gateway.service.counters.http.answerBytesInFlight) }
+        }
+        // A page, and of all rows, which are less than four of the largest, each and its text.
+        #expect(reserved.withLock(\.self) == Array(repeating: (1 << 10) + (5 << 20), count: 3))
+    }
+
+    /// In a stream that is behind, they are as they were before the conflict, or are not there.
+    @Test func rowsOfConflictsThatAreReadOneByOneAreNotOlderThanTheOutcome() async throws {
+        let leastHeads = Mutex<[TimeStamp]>([])
+        try await withLargeConflicts { _, query in leastHeads.withLock { $0.append(query.leastHead) } }
+        #expect(leastHeads.withLock(\.self) == Array(repeating: TimeStamp(20), count: 3))
     }
 
     @Test func uploadsTakeTheRatesOfUploads() async throws {

@@ -81,7 +81,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         if outcome.leavesOutRows {
             outcome = try await addingRows(to: outcome, of: upload, until: handler.clock.now() + wait)
         }
-        return try await outcome.forFace(of: device, schema.schema) { try await self.row(of: $0, $1) }
+        return try await outcome.forFace(of: device, schema.schema) { try await self.row(of: $0, $1, continuing: $2) }
     }
 
     /// Adds the rows of conflicts and refusals, and reserves what they have in memory: a page, and where they are more, as much as
@@ -110,8 +110,10 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     }
 
     /// A row that exceeded what an outcome shows.
-    private func row(of table: Int, _ id: RowID) async throws -> FaceRow? {
-        try await rows(.ids(table: table, [id]), limit: 1, leastHead: .zero).rows.first
+    ///
+    /// - Parameter head: what the stream had in which the outcome was read.
+    private func row(of table: Int, _ id: RowID, continuing head: TimeStamp) async throws -> FaceRow? {
+        try await rows(.ids(table: table, [id]), limit: 1, leastHead: .zero, continuing: head).rows.first
     }
 
     // MARK: Rows

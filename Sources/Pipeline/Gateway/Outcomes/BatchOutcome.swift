@@ -166,9 +166,9 @@ struct BatchOutcome: Sendable {
     /// - Parameters:
     ///   - device: the one that sent the changes.
     ///   - schema: the one in which the face shows rows.
-    ///   - row: reads a row that exceeded what an outcome shows.
+    ///   - row: reads a row that exceeded what an outcome shows, in a stream that has reached the part's head.
     func forFace(
-        of device: Device, _ schema: Schema, row: (_ table: Int, RowID) async throws -> FaceRow?
+        of device: Device, _ schema: Schema, row: (_ table: Int, RowID, _ head: TimeStamp) async throws -> FaceRow?
     ) async throws -> FaceOutcome {
         let reader = FaceDevice(device)
         var results: [FaceOutcome.Result] = []
@@ -183,7 +183,7 @@ struct BatchOutcome: Sendable {
                 case .row(let json):
                     shown = try FaceRow(ofResult: json, table: result.table, in: schema, for: reader)
                 case .sameAs(let index): shown = results[index].row
-                case .leftOut: shown = try await row(result.table, result.id)
+                case .leftOut: shown = try await row(result.table, result.id, parts[part].outcome.head)
                 }
                 results.append(.init(status: FaceOutcome.Status(result.status), row: shown))
             }
