@@ -6,15 +6,23 @@ import Synchronization
 /// followed, or the `Ts` of the answer's newest row.
 ///
 /// A client that follows the document uploads to a table after it has stored what it downloaded of it; where a download fails, its sync
-/// ends. So when a device has the `Ts` of an upload that was sent after an answer, it has that answer. In memory only: what is
-/// forgotten is sent again.
+/// ends. So when a device has the `Ts` of an upload that was sent after an answer, it has that answer. Of two downloads at the same time
+/// it gave up the one that began first. In memory only: what is forgotten is sent again.
 final class RestAnswers: Sendable {
     private struct Key: Hashable {
         let device: Device
         let table: Int
     }
 
+    /// A download, in the order in which they began.
+    struct Download: Sendable, Comparable {
+        fileprivate let number: UInt64
+
+        static func < (one: Download, other: Download) -> Bool { one.number < other.number }
+    }
+
     private struct Answer {
+        let download: Download
         /// The device has everything up to here if it has the answer.
         let end: TimeStamp
         let newest: NewestRows
@@ -39,14 +47,22 @@ final class RestAnswers: Sendable {
     private static let maximumCount = 50_000
 
     private let answers = Mutex<[Key: Answer]>([:])
+    private let begun = Atomic<UInt64>(0)
 
-    /// The whole answer to a download was made.
+    /// A download begins.
+    func begin() -> Download { Download(number: begun.add(1, ordering: .relaxed).newValue) }
+
+    /// The whole answer to a download was made; without effect after that of one which began later.
     ///
     /// - Parameter newest: of its rows.
-    func answered(_ device: Device, _ table: Int, upTo end: TimeStamp, newest: NewestRows = NewestRows()) {
+    func answered(
+        _ download: Download, of device: Device, _ table: Int, upTo end: TimeStamp, newest: NewestRows = NewestRows()
+    ) {
         answers.withLock { answers in
             if answers.count >= Self.maximumCount { answers = [:] }
-            answers[Key(device: device, table: table)] = Answer(end: end, newest: newest)
+            let key = Key(device: device, table: table)
+            if let later = answers[key]?.download, later > download { return }
+            answers[key] = Answer(download: download, end: end, newest: newest)
         }
     }
 

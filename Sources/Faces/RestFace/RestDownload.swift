@@ -23,7 +23,7 @@ struct RestDownload: Sendable {
         // A device that names less than its watermark needs a stream that is not behind.
         guard session.isDrained(at: ts), ts.rawValue == session.knownPosition(table.watermark(in: session.epoch))
         else { return nil }
-        answers.answered(session.device, table.index, upTo: ts)
+        answers.answered(answers.begin(), of: session.device, table.index, upTo: ts)
         return .uncached(200, Array("[]".utf8))
     }
 
@@ -36,8 +36,9 @@ struct RestDownload: Sendable {
         let (ts, limit) = try Self.range(of: request)
         // Nothing is sent that a device could have.
         if request.http.method == .head { return HTTPResponse(status: 200, headers: RestFace.headers) }
+        let download = answers.begin()
         let (from, kept) = try await RestWatermark(table, session, answers).start(ts)
-        let pages = RestPages(table, session, answers, above: from, ts: ts, kept: kept, limit: limit)
+        let pages = RestPages(download, table, session, answers, above: from, ts: ts, kept: kept, limit: limit)
         return try await session.stream(RestFace.headers) { try await pages.next() }
     }
 }
@@ -58,6 +59,7 @@ private final class RestPages: Sendable {
         var newest = RestAnswers.NewestRows()
     }
 
+    private let download: RestAnswers.Download
     private let table: FaceTable
     private let session: any FaceSession
     private let answers: RestAnswers
@@ -68,9 +70,10 @@ private final class RestPages: Sendable {
     private let state: Mutex<State>
 
     init(
-        _ table: FaceTable, _ session: any FaceSession, _ answers: RestAnswers, above from: TimeStamp, ts: TimeStamp,
-        kept: TimeStamp, limit: Int
+        _ download: RestAnswers.Download, _ table: FaceTable, _ session: any FaceSession, _ answers: RestAnswers,
+        above from: TimeStamp, ts: TimeStamp, kept: TimeStamp, limit: Int
     ) {
+        self.download = download
         self.table = table
         self.session = session
         self.answers = answers
@@ -112,7 +115,7 @@ private final class RestPages: Sendable {
 
     private func end() -> FacePiece {
         let (end, newest, piece) = state.withLock { ($0.end, $0.newest, $0.array.end()) }
-        answers.answered(session.device, table.index, upTo: end, newest: newest)
+        answers.answered(download, of: session.device, table.index, upTo: end, newest: newest)
         return piece
     }
 
