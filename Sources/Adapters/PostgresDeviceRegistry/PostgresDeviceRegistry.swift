@@ -32,7 +32,9 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
     ) async throws(DeviceRegistryError) -> PostgresDeviceRegistry {
         let sessions: OwnerSessions
         do {
-            sessions = try await .start(configuration, partitions: partitions, name: "postgres-devices")
+            // Those of faces come with uploads and downloads, of many devices at the same time.
+            sessions = try await .start(
+                configuration, partitions: partitions, waitingLimit: 4096, name: "postgres-devices")
         } catch {
             throw DeviceRegistryError("the threads of the device registry cannot be started: \(error)")
         }

@@ -27,7 +27,9 @@ package final class PostgresOwnerFileStore: OwnerFileStore {
     ) async throws(OwnerFileError) -> PostgresOwnerFileStore {
         let sessions: OwnerSessions
         do {
-            sessions = try await .start(configuration, partitions: partitions, name: "postgres-files")
+            // Each may hold a chunk.
+            sessions = try await .start(
+                configuration, partitions: partitions, waitingLimit: 256, name: "postgres-files")
         } catch {
             throw OwnerFileError(.unavailable, "the threads of owners' files cannot be started: \(error)")
         }

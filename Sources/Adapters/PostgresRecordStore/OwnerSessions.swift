@@ -31,17 +31,18 @@ package struct OwnerSessions: Sendable {
     ///
     /// - Parameters:
     ///   - partitions: of the history.
+    ///   - waitingLimit: how many requests may wait for a session with a database; further ones fail.
     ///   - name: what the names of the sessions' threads begin with.
     package static func start(
-        _ configuration: PostgresRecordStoreConfiguration, partitions: Int, name: String
+        _ configuration: PostgresRecordStoreConfiguration, partitions: Int, waitingLimit: Int, name: String
     ) async throws -> OwnerSessions {
         var databases: [Database] = []
         do {
             for number in configuration.shards.indices {
                 let parameters = configuration.sessionParameters(number)
                 let pool = try await PostgresPool.start(
-                    parameters, count: connections, connectTimeout: configuration.connectTimeout, waitingLimit: 256,
-                    grace: grace, name: "\(name)-\(number)"
+                    parameters, count: connections, connectTimeout: configuration.connectTimeout,
+                    waitingLimit: waitingLimit, grace: grace, name: "\(name)-\(number)"
                 ) { try $0.execute(settings) }
                 databases.append(Database(name: parameters.description, pool: pool))
             }

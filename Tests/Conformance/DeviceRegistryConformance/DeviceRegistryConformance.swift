@@ -92,6 +92,18 @@ package enum DeviceRegistryConformance {
             #expect(try await registry.positions(of: second) == ["a": 9])
             #expect(try await registry.positions(of: device("k2")) == [:])
         },
+        ConformanceCase("the positions of many devices are raised and read at the same time") { registry in
+            try await withThrowingTaskGroup(of: [String: Int64].self) { group in
+                for number in 0..<1000 {
+                    group.addTask {
+                        let device = device("k", of: "caller \(number)")
+                        try await registry.raise([DevicePosition(device, name: "a", 1)])
+                        return try await registry.positions(of: device)
+                    }
+                }
+                for try await positions in group { #expect(positions == ["a": 1]) }
+            }
+        },
         ConformanceCase("a forgotten device has no positions") { registry in
             try await registry.record((1...3).map { DeviceSighting(device("k\($0)"), at: Int64($0)) })
             try await registry.raise((1...3).map { DevicePosition(device("k\($0)"), name: "a", 1) })
