@@ -34,7 +34,8 @@ struct TrackerDevices: Sendable {
     /// The registry is written later than rows are, so the newest rows say who uploaded, too: where there is one that the device may
     /// lack, there is a device in the list.
     func list(after: TimeStamp) async throws -> HTTPResponse {
-        let positions = try await TrackerPositions(session)
+        var positions = try await TrackerPositions(session)
+        if after == .zero { positions = try await positions.startWithoutFile() }
         let search = try await search(after: after, positions)
         var entries: [KnowledgeID: Entry] = [:]
         for device in try await session.devices() {

@@ -38,7 +38,10 @@ struct TrackerPositions: Sendable {
     var shown: TimeStamp { self["/shown"] ?? .zero }
 
     /// Up to here the device has the others' rows of all tables.
-    var complete: TimeStamp { self["/complete"] ?? .zero }
+    var complete: TimeStamp {
+        let known = self["/complete"] ?? .zero
+        return self[Self.withoutFile] == nil ? max(known, self[Self.fileBegun] ?? .zero) : known
+    }
 
     /// Up to here the device has the others' rows of a table.
     func complete(_ table: Table) -> TimeStamp { max(complete, self[table.name] ?? .zero) }
@@ -123,14 +126,26 @@ struct TrackerPositions: Sendable {
             let theirs = try await session.positions(of: device.knowledgeID)
             guard theirs[Self.name(Self.file, session)] == file.generation else { continue }
             let complete = theirs[Self.name(Self.fileComplete, session)] ?? 0
-            return try await raise(["/complete": TimeStamp(complete)], isDurable: true)
+            return try await raise([Self.fileBegun: TimeStamp(complete)], isDurable: true)
         }
+    }
+
+    /// A device that asks for the devices and has no time of a download has not begun with the file that it got.
+    ///
+    /// Its download was broken off, or the app could not use it. All gateways know it when this returns.
+    func startWithoutFile() async throws -> TrackerPositions {
+        guard self[Self.fileBegun] != nil, self[Self.withoutFile] == nil else { return self }
+        try await raise([Self.withoutFile: TimeStamp(1)], isDurable: true)
+        return try await TrackerPositions(session)
     }
 
     /// Each costs a read of the registry.
     private static let searchedDevices = 100
     private static let file = "/file"
     private static let fileComplete = "/file/complete"
+    /// Of a device that got the file: up to where the file has the others' rows.
+    private static let fileBegun = "/file/begun"
+    private static let withoutFile = "/file/unused"
 
     private func raise(_ positions: [String: TimeStamp], isDurable: Bool = false) async throws {
         let raised = positions.filter { $0.value > self[$0.key] ?? .zero }

@@ -81,6 +81,26 @@ import Testing
         }
     }
 
+    /// The download of the file was broken off, and the app begins without it.
+    @Test func aFileThatADeviceDoesNotBeginWithProvesNothing() async throws {
+        try await withServer { scene in
+            struct Killed: Error {}
+            let (phone, laptop) = (try scene.device("phone"), try scene.device("laptop"))
+            try await scene.write("tablet", "comment", "c1", ["text": "C"])
+            try await scene.write("tablet", "note", "n1", ["title": "N"])
+            for _ in 0..<3 { try await laptop.sync() }
+            #expect(try await laptop.uploadDatabase().status == 200)
+            #expect(try await phone.client.get(DeviceClient.databasePath).status == 200)
+            phone.hook = { if $0 == 4 { throw Killed() } }
+            await #expect(throws: Killed.self) { try await phone.sync() }
+            phone.hook = nil
+            #expect(try phone.values("note", "title") == ["N"])
+            try await phone.sync()
+            #expect(try phone.values("comment", "text") == ["C"])
+            try await scene.expectEqual([phone, laptop])
+        }
+    }
+
     /// The process that answered is killed: what it noted of the doubtful time is not lost.
     @Test func aTimeIsDoubtfulAtEveryGateway() async throws {
         let folder = try TestFolder()
