@@ -73,6 +73,10 @@ import WeirClient
         let device = try await synced(server)
         let before = try await Weir.open(url(device), tables: ["item"])
         try device.run("UPDATE item SET title = 'x' WHERE id = 'c'; INSERT INTO item VALUES ('d', 'D', 'n')")
+        // Under another key it is the same row.
+        if !isSent {
+            try device.run("UPDATE item SET id = 'f' WHERE id = 'b'; UPDATE item SET id = 'e' WHERE id = 'f'")
+        }
         if isSent {
             try await before.attach(
                 "abc", server: Device.url, options: Device.options(FaultyTransport(server, .lostRequest, at: 0)))
@@ -81,7 +85,7 @@ import WeirClient
         }
         await before.close()
         let weir = try await Weir.migrate(url(device), tables: ["item"]) {
-            try device.run("DELETE FROM item WHERE id IN ('b', 'c', 'd')")
+            try device.run("DELETE FROM item WHERE id IN ('b', 'c', 'd', 'e')")
         }
         let gaps = await weir.gaps
         #expect(gaps.map(\.cause) == [.migrated])

@@ -54,7 +54,7 @@ extension Catalog {
             tests: "ParkedRowsTests"),
         .client(
             .statement, "an owner is not known by the first of its rows", in: steps,
-            "if isFirst { try Vector(database: applying.database).begin(Set(answer.changes.map(\\.syncID))) }",
+            "if isFirst { try Vector(database: applying.database).addOwners(Set(answer.changes.map(\\.syncID))) }",
             tests: "SliceTests"),
         .client(
             .statement, "what the app writes through Weir after a long answer is not captured", in: database,

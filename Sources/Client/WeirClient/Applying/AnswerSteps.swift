@@ -1,7 +1,7 @@
 /// Applies an answer in transactions of some milliseconds, between which the app can write.
 ///
 /// The batch's outcome comes first, then the rows, those that waited, owners that are revoked or begin again, and rows whose parents are
-/// missing; the vector follows with the last transaction, and a small answer is one transaction alone. A process that is killed in between
+/// missing; the vector follows with the last transaction, but for the names of new owners, and a small answer is one transaction alone. A process that is killed in between
 /// receives the answer again, in which every row is found to be there.
 package struct AnswerSteps {
     private let applying: Applying
@@ -74,7 +74,7 @@ package struct AnswerSteps {
             try applying.write(slice)
             guard rest.isEmpty, owners.isEmpty, try !parked.exist, try answer.hasMore || orphans.settleFew() else {
                 // A process that is killed now is still informed if an owner is no longer granted.
-                if isFirst { try Vector(database: applying.database).begin(Set(answer.changes.map(\.syncID))) }
+                if isFirst { try Vector(database: applying.database).addOwners(Set(answer.changes.map(\.syncID))) }
                 return nil
             }
             return try Vector(database: applying.database).update(answer)

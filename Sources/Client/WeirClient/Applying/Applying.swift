@@ -256,7 +256,7 @@ package struct Applying {
                     } else {
                         // The app's value is in the table, which is not known here: the server's is pulled once it is listed again.
                         try database.run(
-                            "UPDATE weir_table SET incomplete = max(incomplete, 1) WHERE number = ?1 AND NOT listed",
+                            "UPDATE weir_table SET incomplete = 1 WHERE number = ?1 AND NOT listed",
                             [.integer(Int64(table.number))])
                     }
                 }

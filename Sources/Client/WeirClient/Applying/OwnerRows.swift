@@ -41,7 +41,9 @@ struct OwnerRows {
         // Also of tables that are no longer listed.
         if tables == nil, end == .revoked { try recordNewRows() }
         var left =
-            try tables ?? (end == .absence ? applying.tablesOfAbsentRows : CapturedTable.registered(in: database))
+            try tables
+            ?? (end == .absence
+                ? file.tables.map { (number: $0.number, table: $0) } : CapturedTable.registered(in: database))
         defer { tables = left }
         while let (number, table) = left.last {
             // That of a table which is no longer listed has not been folded.
@@ -223,77 +225,88 @@ extension Applying {
         """
     }
 
-    /// The tables whose rows come again: those that are listed.
-    fileprivate var tablesOfAbsentRows: [(number: Int, table: CapturedTable?)] {
-        file.tables.map { (number: $0.number, table: $0) }
-    }
-
     /// The owners of whose rows some have not come again, and may only be read.
     func ownersOfAbsentRows() throws -> [String] {
         let writable = try SessionRecord(database: database).writableOwners
-        let owners = try tablesOfAbsentRows.flatMap { number, _ in
+        // Rows of tables that are not listed come again once these are.
+        let owners = try file.tables.flatMap { table in
             try database.map(
-                """
-                SELECT DISTINCT owner FROM \(CapturedTable.state(number)) AS r
-                WHERE \(isAbsent(number)) AND owner IS NOT NULL
-                """
-            ) {
-                $0.string(at: 0)
-            }
+                "SELECT DISTINCT owner FROM \(table.state) AS r WHERE \(isAbsent(table.number)) AND owner IS NOT NULL"
+            ) { $0.string(at: 0) }
         }
         return Set(owners).subtracting(writable).sorted()
     }
 
-    /// Writes orphans that have not come again into their tables, in one transaction, where they are rows that the server does not have.
+    /// Orphans that have not come again, as JSON of the contract.
+    var absentOrphans: [[UInt8]] {
+        get throws {
+            try database.map("SELECT row FROM weir_parked WHERE orphan AND time_stamp = 0") { $0.bytes(at: 0) }
+        }
+    }
+
+    /// Writes orphans that have not come again into their tables, in one transaction, and adopts them: the server has lost them.
     ///
-    /// One that cannot be written is kept.
-    func writeAbsentOrphans() throws {
-        let absent = try database.map("SELECT row FROM weir_parked WHERE orphan AND time_stamp = 0") { $0.bytes(at: 0) }
-        if absent.isEmpty { return }
+    /// One that the table cannot have is kept, and tried again when everything has come the next time.
+    func writeAbsent(_ orphans: some Sequence<[UInt8]>) throws {
+        try file.foldLogs()
         try file.applying { _ in
-            for json in absent {
+            try file.fold()
+            for json in orphans {
                 var reader = JSONReader(json)
-                let row = try ServerRow(&reader)
-                guard let writer = writers[row.table], let key = writer.table.definition.keyKind.key(ofID: row.id),
-                    try !writer.has(key)
-                else { continue }
-                do {
-                    try writer.insert(key, writer.named(writer.whole(try writer.rowValues(row.values, like: nil))))
-                } catch is RowWriter.Unwritable {
-                    continue
-                }
-                if row.syncID != account {
-                    try RowOwners(database: database).record(row.syncID, of: key, writer.table)
-                }
-                try database.run(
-                    "DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3",
-                    [.text(row.table), .text(row.id), .text(row.syncID)])
+                try writeAbsentOrphan(try ServerRow(&reader))
             }
         }
+    }
+
+    private func writeAbsentOrphan(_ row: ServerRow) throws {
+        guard let writer = writers[row.table], let key = writer.table.definition.keyKind.key(ofID: row.id),
+            try !writer.has(key)
+        else { return }
+        let version = Refusals.Version(table: row.table, id: row.id, owner: row.syncID, timeStamp: 0)
+        do {
+            let values = writer.whole(try writer.rowValues(row.values, like: nil))
+            try refusable(Refusals.Step(version: version)) { try writer.insert(key, writer.named(values)) }
+        } catch is RowWriter.Unwritable {
+            return
+        } catch is JSONReader.Malformed {
+            return
+        }
+        if row.syncID != account { try RowOwners(database: database).record(row.syncID, of: key, writer.table) }
+        try database.run(
+            "DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3",
+            [.text(row.table), .text(row.id), .text(row.syncID)])
+        try Seeding(table: writer.table).adopt(key, in: database)
     }
 
     /// Forgets rows that have not come again, but for whose they are: they are sent again as the owner's.
     ///
     /// Those of a table that is not listed wait until it is: everything is pulled once more then.
-    func forgetAbsentRows() throws {
+    ///
+    /// - Parameter isAdopting: whether they are adopted here, and not with all others that the server does not have.
+    func forgetAbsentRows(isAdopting: Bool) throws {
         let unlisted = try database.map("SELECT number FROM weir_table WHERE NOT listed") { Int($0.integer(at: 0)) }
         for number in unlisted {
             let state = "SELECT 1 FROM \(CapturedTable.state(number)) WHERE time_stamp = 0"
             try database.run(
-                "UPDATE weir_table SET incomplete = \(Registration.lacksHistory) WHERE number = ?1 AND EXISTS (\(state))",
+                "UPDATE weir_table SET incomplete = 1 WHERE number = ?1 AND EXISTS (\(state))",
                 [.integer(Int64(number))])
         }
-        for (number, table) in tablesOfAbsentRows {
-            let (state, isAbsent) = (CapturedTable.state(number), isAbsent(number))
+        for table in file.tables {
+            let isAbsent = "\(isAbsent(table.number)) AND NOT r.deleted"
+            try file.foldLogs()
             try database.transaction {
+                try file.fold()
                 // The app's table may have columns of these names.
-                let row = table.map { "JOIN \($0.quotedName) AS t ON t.\($0.quotedKey) = r.id" } ?? ""
+                let row = "\(table.state) AS r JOIN \(table.quotedName) AS t ON t.\(table.quotedKey) = r.id"
                 try database.run(
                     """
                     INSERT OR IGNORE INTO weir_owner (tbl, id, sync_id)
-                    SELECT \(number), r.id, r.owner FROM \(state) AS r \(row) WHERE \(isAbsent) AND NOT r.deleted AND r.owner IS NOT NULL
+                    SELECT \(table.number), r.id, r.owner FROM \(row) WHERE \(isAbsent) AND r.owner IS NOT NULL
                     """)
-                try database.run("DELETE FROM \(state) AS r WHERE \(isAbsent)")
+                let keys =
+                    try isAdopting ? database.map("SELECT r.id FROM \(row) WHERE \(isAbsent)") { $0.value(at: 0) } : []
+                try database.run("DELETE FROM \(table.state) AS r WHERE \(self.isAbsent(table.number))")
+                for key in keys { try Seeding(table: table).adopt(key, in: database) }
             }
         }
     }

@@ -323,9 +323,10 @@ final class RowWriter {
     func restore(_ key: SQLValue, _ image: [NamedValue], isDeletion: Bool) throws {
         let edit = try edit(selectEdit, key)?.masks
         if try !has(key) {
-            // Or the app has deleted it since.
-            guard isDeletion, edit == nil else { return }
-            return try insert(key, permitted(image))
+            if edit == nil { return isDeletion ? try insert(key, permitted(image)) : () }
+            // The app has deleted it since, and it has these values if that is taken back.
+            for (column, value) in image { try setBefore(column, value, of: key, in: table.edit) }
+            return
         }
         try update(key, permitted(image.filter { edit?.contains($0.column) != true }))
         for (column, value) in image where edit?.contains(column) == true {

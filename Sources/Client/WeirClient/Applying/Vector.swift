@@ -31,7 +31,7 @@ struct Vector {
     }
 
     /// Notes that the file is about to have rows of owners, whose entries come with the last of them.
-    func begin(_ owners: Set<String>) throws {
+    func addOwners(_ owners: Set<String>) throws {
         guard let device = try SessionRecord(database: database).device else { return }
         for owner in owners {
             try database.run(

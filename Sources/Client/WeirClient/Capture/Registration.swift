@@ -8,8 +8,6 @@ struct Registration {
     let isMigrated: Bool
     /// Whether it has failed: what it has done to columns is found by the next call, which may have the rest of it.
     let hasFailed: Bool
-    /// What `weir_table.incomplete` says of a table that was not listed while the server's history has changed: its rows are of the one before.
-    static let lacksHistory: Int64 = 2
     private(set) var tables: [CapturedTable] = []
     private(set) var gaps: [CaptureGap] = []
     private var causes: [(cause: CaptureGap.Cause, table: CapturedTable)] = []
@@ -44,12 +42,11 @@ struct Registration {
         let (table, added, removed) = try columns(of: definition, number: number, isNew: known == nil)
         if !removed.isEmpty { try recordGap(of: removed, from: table) }
         // The server has values of the new columns, or of rows that could not be taken back: they come when all is pulled again.
-        let incomplete = try database.integer("SELECT incomplete FROM weir_table WHERE number = \(number)") ?? 0
-        if incomplete > 0 { try database.run("UPDATE weir_table SET incomplete = 0 WHERE number = \(number)") }
-        if known != nil, !added.isEmpty || incomplete > 0 { try Vector(database: database).forget() }
-        if incomplete == Self.lacksHistory {
-            try SessionRecord(database: database).setMustDrain(true, isResync: true)
-        }
+        let isIncomplete =
+            try database.run("UPDATE weir_table SET incomplete = 0 WHERE number = \(number) AND incomplete") > 0
+        if known != nil, !added.isEmpty || isIncomplete { try Vector(database: database).forget() }
+        // Its rows may be of another history: edits of them are based on nothing until they have come.
+        if isIncomplete { try SessionRecord(database: database).setMustDrain(true) }
         if known != nil, !added.isEmpty {
             try PendingReplacements.begin(adding: added, to: table, in: database)
         }
@@ -211,9 +208,29 @@ struct Registration {
             """
         ) { $0.value(at: 0) }
         for key in gone {
-            try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+            try forgetEdit(of: key, table)
             try HeldColumns(database: database, table: table).remove(key)
             try RowOwners.forget(key, ofTable: table.number, in: database)
+            try forgetKeyChanges(to: key, table)
+        }
+    }
+
+    private func forgetEdit(of key: SQLValue, _ table: CapturedTable) throws {
+        try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+    }
+
+    /// The row is gone under all keys that it had, and the app has deleted it under none.
+    private func forgetKeyChanges(to key: SQLValue, _ table: CapturedTable) throws {
+        var last = key
+        while let change = try database.map(
+            "SELECT number, old FROM weir_key_change WHERE tbl = \(table.number) AND new = ?1 AND NOT sent", [last],
+            { (number: $0.value(at: 0), old: $0.value(at: 1)) }
+        ).first {
+            try database.run("DELETE FROM weir_key_change WHERE number = ?1", [change.number])
+            // Another row may have got the key since.
+            if try table.has(change.old, in: database) { return }
+            try forgetEdit(of: change.old, table)
+            last = change.old
         }
     }
 

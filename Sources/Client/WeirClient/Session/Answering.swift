@@ -128,13 +128,22 @@ extension Weir {
                     try attachment.takeLease(in: file.database)
                 }
             }
-            try applying.forgetAbsentRows()
+            try applying.forgetAbsentRows(isAdopting: !record.adoptsAbsentRows)
             if try record.adoptsAbsentRows {
-                try applying.writeAbsentOrphans()
                 var adopted = 0
                 try await adopt(nil, &adopted)
             }
             try record.setMustDrain(false)
+        }
+        if !answer.hasMore, answer.batch?.refusal == nil, !isIncomplete, answer.resync.isEmpty {
+            var orphans = try applying.absentOrphans[...]
+            while !orphans.isEmpty {
+                try applying.writeAbsent(orphans.prefix(applying.slice))
+                orphans = orphans.dropFirst(applying.slice)
+                await Task.yield()
+                try require(file)
+                try attachment.takeLease(in: file.database)
+            }
         }
         return isIncomplete
     }

@@ -131,7 +131,7 @@ package struct ValueSpelling: Equatable, Sendable {
 
     // MARK: Values
 
-    /// Whether a column that has the text of a value of the server has that value, in a spelling of the app's.
+    /// Whether equal texts are equal values in columns of this type, so that the app's text stays where the server sends the same.
     static func isKept(asTextIn type: ColumnType) -> Bool {
         switch type {
         case .text, .decimal, .uuid, .timestamp, .date, .json: true

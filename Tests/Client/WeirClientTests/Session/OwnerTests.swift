@@ -249,6 +249,28 @@ import WeirClient
         #expect(try device.rows("SELECT id FROM item ORDER BY id") == (isTheirs ? ["o", "t"] : ["o"]))
     }
 
+    @Test func anOrphanThatTheTableCannotHaveAgainEndsNoSessionAndIsSentOnceItCan() async throws {
+        let (server, device) = try await scene()
+        server.write("item", "o", ["title": "O", "list": "gone"])
+        try await device.weir.sync()
+        try device.run(
+            """
+            CREATE TRIGGER refuse BEFORE INSERT ON item WHEN NEW.title = 'O' BEGIN SELECT RAISE(ROLLBACK, 'refused'); END
+            """)
+        server.state.withLock { $0.changeHistory(to: "e2", losing: ["item o"]) }
+        try device.run("INSERT INTO list VALUES ('mine', 'M')")
+        try await device.weir.sync()
+        #expect(owners(server)["list mine"] == "abc")
+        #expect(try await device.weir.parkedRows().map(\.version) == [0])
+        try device.run("DROP TRIGGER refuse")
+        try await device.restart()
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(owners(server)["item o"] == "abc")
+        #expect(try await device.weir.parkedRows().allSatisfy { $0.version > 0 })
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
     /// A network by which the row `other` of the linked owner has the id of a row of the account.
     func sharingAnID(_ server: ContractServer, _ id: String = "same") -> ScriptedTransport {
         ScriptedTransport { request, _ in

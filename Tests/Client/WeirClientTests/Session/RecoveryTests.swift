@@ -130,6 +130,25 @@ import WeirClient
         #expect(try await device.weir.pendingRows() == 0)
     }
 
+    @Test func aDeletionThatFollowsABatchIsTakenBackToWhatTheServerHas() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        try device.run("UPDATE item SET title = 'mine' WHERE id = 'a'")
+        try await device.attach(FaultyTransport(server, .lostAnswer, at: 0))
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try device.run("DELETE FROM item WHERE id = 'a'")
+        server.write("item", "a", ["title": "theirs"])
+        try await device.pull(server)
+        // The outcome of the batch comes, and the deletion is not sent yet.
+        try await device.pull(server, beneath: "SELECT 1")
+        #expect(try device.rows() == ["b B -"])
+        #expect(try await device.weir.discard("item", .text("a")))
+        #expect(try device.rows() == ["a theirs -", "b B -"])
+        try await device.weir.sync()
+        #expect(server.live.first?.hasPrefix(#"item a {"note":null,"title":"theirs"}"#) == true, "\(server.live)")
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
     @Test func aRowThatTheServerHasLostIsDeletedWhereTheAppHasDeletedIt() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device.synced(server)

@@ -200,8 +200,10 @@ final class ProtocolFleet {
                 let member = members[index]
                 members[index].app = try open(member.contract, member.name, member.port, member.isLiteral)
             }
-        } catch  where network.isServerKilled {
-            // As its app sees it, the request was not answered, or with an error.
+        } catch let failure as DeviceClient.Failure
+            where network.isServerKilled && (failure.status.map { $0 >= 500 } ?? true)
+        {
+            // As its app sees it, the request was not answered, or the server was not ready.
         }
         try await network.work()
         try noteConflicts(index)
