@@ -48,7 +48,8 @@ extension Catalog {
             "if !answer.resync.isEmpty { try record.setMustDrain(true, isResync: true) }", tests: "RecoveryTests"),
         .client(
             .statement, "rows that a new history lacks are not sent again", in: answering,
-            "try applying.forgetAbsentRows()", tests: "OwnerTests", "MigrationTests", "ResolvingTests"),
+            "try applying.forgetAbsentRows(isAdopting: !record.adoptsAbsentRows)", tests: "OwnerTests",
+            "MigrationTests", "ResolvingTests"),
         .client(
             .statement, "a batch is frozen for an account that the file is no longer attached to",
             in: "ClientFile.swift", "try SessionRecord(database: database).require(session.account)",
