@@ -121,8 +121,8 @@ struct CrudDelete: Sendable {
         try check(found, targets)
         let rowsOfTargets = try await read(targets, above: id, leastHead)
         if found.total == 0 {
-            let head = try await deleteAlone(id)
-            return targets.isEmpty ? .done : .reassigned(seen: found.head, head: head)
+            if targets.isEmpty { return try await deleteWithoutChildren(id, parent) }
+            return .reassigned(seen: found.head, head: try await deleteAlone(id))
         }
         guard found.total <= limit else {
             throw Problem(
@@ -132,6 +132,25 @@ struct CrudDelete: Sendable {
         try add(found.rows, targets, rowsOfTargets, to: &batch)
         addDelete(of: id, unchangedAt: parent.timeStamp, to: &batch)
         return try await submit(batch, seen: found.head)
+    }
+
+    /// Deletes a row without children.
+    ///
+    /// The stream that was asked may be behind one that has answered for a child. So the row is written first, as it is: a stream that
+    /// has this has what was there before.
+    private func deleteWithoutChildren(_ id: RowID, _ parent: FaceRow) async throws -> Attempt {
+        var batch = FaceBatch()
+        addUnchanged(id, parent, to: &batch)
+        let outcome = try await rows.submit(batch)
+        switch outcome.results.first?.status {
+        case .applied(let timeStamp, _):
+            try check(try await references.find(id, since: nil, limit: limit, leastHead: outcome.head), [:])
+            var deletion = FaceBatch()
+            addDelete(of: id, unchangedAt: timeStamp, to: &deletion)
+            return try await submit(deletion, seen: nil)
+        case .refused(let code, let message): throw Problem(FaceRefusal(code, message))
+        case .conflict, .deleted, nil: return .changed(head: outcome.head)
+        }
     }
 
     /// Every column by which there are children must have a target.
@@ -195,16 +214,18 @@ struct CrudDelete: Sendable {
                 writer.values(values, of: childTable)
             }
         }
-        // A new version with the same values: only a change can have a condition.
-        for (id, row) in rowsOfTargets.sorted(by: { $0.key < $1.key }) {
-            batch.add(isLimited: false) { writer in
-                writer.member("table", table.table.name)
-                writer.member("id", id.text)
-                writer.member("base", row.timeStamp.rawValue)
-                writer.member("ifUnchanged", true)
-                if let updatedAt = row.updatedAt { writer.member("updatedAt", updatedAt) }
-                writer.values([], of: table.table)
-            }
+        for (id, row) in rowsOfTargets.sorted(by: { $0.key < $1.key }) { addUnchanged(id, row, to: &batch) }
+    }
+
+    /// A new version with the same values: only a change can have a condition.
+    private func addUnchanged(_ id: RowID, _ row: FaceRow, to batch: inout FaceBatch) {
+        batch.add(isLimited: false) { writer in
+            writer.member("table", table.table.name)
+            writer.member("id", id.text)
+            writer.member("base", row.timeStamp.rawValue)
+            writer.member("ifUnchanged", true)
+            if let updatedAt = row.updatedAt { writer.member("updatedAt", updatedAt) }
+            writer.values([], of: table.table)
         }
     }
 

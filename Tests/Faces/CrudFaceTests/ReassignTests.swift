@@ -47,6 +47,25 @@ import Testing
         #expect(Self.children(session) == 0)
     }
 
+    /// The stream that is asked first is behind one that has answered for the child.
+    @Test func aChildThatAStreamLacksIsNotLeftWithoutItsParent() async throws {
+        let parent = Row("c1", at: 1, ["\"A\"", "null", "null"])
+        let session = ScriptedSession.ofCategories { _, state in
+            if state.batches.count == 1 { state.rows.append(Self.child(1)) }
+        }
+        session.state.withLock { $0.rows = [parent] }
+        let answer = try await session.respond(.delete, "/c1")
+        #expect(answer.status == 409 && answer.code == .hasChildren)
+        // The parent was written as it is, and not deleted.
+        #expect(session.state.withLock(\.batches.count) == 1)
+        let head = session.state.withLock(\.head)
+        #expect(session.state.withLock(\.leastHeads).last == TimeStamp(head.rawValue - 1))
+        // Without children it is.
+        session.state.withLock { _ = $0.rows.removeLast() }
+        #expect(try await session.respond(.delete, "/c1").status == 204)
+        #expect(session.state.withLock(\.batches.count) == 3)
+    }
+
     @Test func childrenThatOthersKeepWritingAreNoSuccess() async throws {
         let session = Self.session([Self.deleted, Self.target, Self.child(1)])
         session.state.withLock { $0.status = .conflict }

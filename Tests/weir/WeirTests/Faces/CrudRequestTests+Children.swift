@@ -47,7 +47,7 @@ extension CrudRequestTests {
             // All in one batch: no other timeStamp is between them.
             let rows = try await scene.rows().filter { ["c1", "c2", "l1", "l2"].contains($0["id"].string) }
             let times = rows.compactMap { $0["timeStamp"].int }.sorted()
-            #expect(times == Array(111...114))
+            #expect(times == Array(112...115))
             // Sent again, also with a target that is not there any more.
             _ = try await expect(204, phone, "DELETE", path)
             _ = try await expect(204, phone, "DELETE", "category/c1?reassign_category_id=c3")
