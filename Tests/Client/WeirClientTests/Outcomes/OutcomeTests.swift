@@ -217,8 +217,7 @@ import WeirClient
         let device = try await synced(server)
         server.write("item", "a", ["note": "theirs"])
         let first = try await device.weir.write { try $0.execute("UPDATE item SET title = '1' WHERE id = 'a'") }
-        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
-        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try await device.sync(with: server, losing: .lostRequest)
         let second = try await device.weir.write { try $0.execute("UPDATE item SET title = '2' WHERE id = 'a'") }
         let third = try await device.weir.write { try $0.execute("UPDATE item SET note = '3' WHERE id = 'a'") }
         try await device.attach(server)
@@ -245,8 +244,7 @@ import WeirClient
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
         let saved = try await device.weir.write { try $0.execute("UPDATE item SET title = 'x' WHERE id = 'a'") }
-        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
-        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try await device.sync(with: server, losing: .lostRequest)
         try device.run("UPDATE item SET title = 'A' WHERE id = 'a'")
         server.state.withLock { $0.refusal = "outcome_expired" }
         try await device.weir.sync()

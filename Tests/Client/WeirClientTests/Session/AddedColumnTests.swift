@@ -38,8 +38,7 @@ import WeirClient
         let device = try await synced(server)
         // A batch without outcome, and pending edits, when the column is added.
         try device.run("UPDATE item SET title = 'sent' WHERE id = 'r0'")
-        try await device.attach(FaultyTransport(server, .lostAnswer, at: 0))
-        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try await device.sync(with: server, losing: .lostAnswer)
         try device.run(
             """
             UPDATE item SET title = 'mine' WHERE id IN ('r0', 'r1'); DELETE FROM item WHERE id = 'r2';
@@ -264,8 +263,7 @@ import WeirClient
             INSERT OR REPLACE INTO item VALUES ('r1', 'mine'); DELETE FROM item WHERE id = 'r2';
             INSERT INTO item VALUES ('r2', 'mine')
             """)
-        try await device.attach(FaultyTransport(server, fault, at: 0))
-        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try await device.sync(with: server, losing: fault)
         await device.weir.close()
         try device.run(Self.migration)
         try await device.restart()

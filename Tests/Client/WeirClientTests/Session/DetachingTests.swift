@@ -128,8 +128,7 @@ import WeirClient
         try device.run("UPDATE item SET title = 'mine' WHERE id = 'a'")
         await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await device.weir.detach() }
         // Also one that is being sent.
-        try await device.attach(FaultyTransport(server, .lostAnswer, at: 0))
-        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try await device.sync(with: server, losing: .lostAnswer)
         await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await device.weir.detach() }
         #expect(try device.rows() == ["a mine -", "b B -"])
         server.state.withLock { $0.policy = "checkBase" }

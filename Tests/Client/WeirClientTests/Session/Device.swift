@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import TestResources
+import Testing
 import WeirClient
 
 /// An app on one device: its database, to which it writes with a connection of its own, and Weir.
@@ -114,6 +115,14 @@ final class Device {
         try await weir.attach("abc", server: Self.url, options: Self.options(transport)) { "t" }
         do { try await weir.sync() } catch is SyncError {}
         try await attach(server)
+    }
+
+    /// Sends what is pending, and the first request or its answer is lost.
+    func sync(
+        with server: ContractServer, losing fault: Fault, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await attach(FaultyTransport(server, fault, at: 0))
+        await #expect(throws: SyncError.self, sourceLocation: sourceLocation) { try await weir.sync() }
     }
 
     /// A network over which the first answer arrives after another connection has written.

@@ -51,8 +51,7 @@ import WeirClient
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
         try device.run("UPDATE item SET id = 'z' WHERE id = 'a'")
-        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
-        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try await device.sync(with: server, losing: .lostRequest)
         try device.run("UPDATE item SET id = 'y' WHERE id = 'b'")
         server.state.withLock { $0.refusal = "outcome_expired" }
         try await device.weir.sync()

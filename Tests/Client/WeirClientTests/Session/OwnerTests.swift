@@ -119,8 +119,7 @@ import WeirClient
         for fault in [Fault.lostRequest, .lostAnswer] {
             let (server, device) = try await scene()
             try device.run("INSERT INTO item VALUES ('b', 'B', 'theirs')")
-            try await device.attach(FaultyTransport(server, fault, at: 0))
-            await #expect(throws: SyncError.self) { try await device.weir.sync() }
+            try await device.sync(with: server, losing: fault)
             // Its list is another one meanwhile.
             try device.run("UPDATE item SET list = 'own'")
             try await device.restart()

@@ -165,8 +165,7 @@ import WeirClient
         let server = ContractServer(Device.tables)
         let device = try await synced(server, "checkBase")
         try device.run("INSERT INTO item VALUES ('a', 'first', NULL), ('b', 'B', NULL)")
-        try await device.attach(FaultyTransport(server, .lostAnswer, at: 0))
-        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try await device.sync(with: server, losing: .lostAnswer)
         try device.run("UPDATE item SET title = 'second' WHERE id = 'a'")
         server.state.withLock { $0.refusal = "outcome_expired" }
         try await device.weir.sync()
@@ -184,8 +183,7 @@ import WeirClient
     private func deleting(_ server: ContractServer, _ fault: Fault) async throws -> Device {
         let device = try await synced(server, "lastSyncWins", Self.one)
         try device.run("DELETE FROM item")
-        try await device.attach(FaultyTransport(server, fault, at: 0))
-        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try await device.sync(with: server, losing: fault)
         return device
     }
 
