@@ -74,9 +74,14 @@ struct ClientFirstSync: Figure {
         try await weir.sync()
         let seconds = SystemCall.seconds(since: start)
         await weir.close()
+        return (seconds, try Self.count(in: path))
+    }
+
+    /// How many rows a device's file has.
+    static func count(in path: String) throws -> Int {
         let synced = try Database(path: path)
         defer { synced.close() }
-        return (seconds, Int(try synced.integer("SELECT count(*) FROM note") ?? 0))
+        return Int(try synced.integer("SELECT count(*) FROM note") ?? 0)
     }
 
     /// The baseline: the seconds in which one prepared upsert writes the same rows in the order in which they came, without a server.

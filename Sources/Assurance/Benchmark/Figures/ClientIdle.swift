@@ -41,7 +41,7 @@ struct ClientIdle: Figure {
                     Measure("cpu_alone", Double(alone.cpu) / 1000, "us"),
                     Measure("time", Double(seconds), "s"),
                 ],
-                checks: [Check(name: "rows", expected: 2 * Self.rows, found: try Self.count(in: path))])
+                checks: [Check(name: "rows", expected: 2 * Self.rows, found: try ClientFirstSync.count(in: path))])
         }
     }
 
@@ -80,12 +80,6 @@ struct ClientIdle: Figure {
             let fields = line.split(separator: " ")
             return fields.count > 3 && fields[2].hasSuffix(end) && fields[3] == "01"
         }
-    }
-
-    private static func count(in path: String) throws -> Int {
-        let synced = try Database(path: path)
-        defer { synced.close() }
-        return Int(try synced.integer("SELECT count(*) FROM note") ?? 0)
     }
 }
 

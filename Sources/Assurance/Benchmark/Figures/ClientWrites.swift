@@ -27,7 +27,7 @@ struct ClientWrites: Figure {
             let newPath = try bench.folder.write("", to: "app-writes-new-file")
             let new = try await ClientFirstSync.device(newPath, account, server, running: Self.ownRow)
             let first = try await Self.times(of: new, newPath, rows)
-            let found = try [path, newPath].map(Self.count)
+            let found = try [path, newPath].map(ClientFirstSync.count)
             return FigureResult(
                 measures: [
                     Measure("write_p50", Samples(times).median, "ms"),
@@ -56,12 +56,6 @@ struct ClientWrites: Figure {
         let times = try await beside
         await weir.close()
         return times
-    }
-
-    private static func count(in path: String) throws -> Int {
-        let synced = try Database(path: path)
-        defer { synced.close() }
-        return Int(try synced.integer("SELECT count(*) FROM note") ?? 0)
     }
 
     /// Commits an update of one row every 5 ms.

@@ -21,6 +21,9 @@ package struct SyncAnswer: Sendable {
     /// Owners that are to be pulled from the start.
     package private(set) var resync: [String] = []
 
+    /// Whether nothing is left to pull, or to send again, once it is applied.
+    var isLast: Bool { !hasMore && resync.isEmpty && batch?.refusal == nil }
+
     package struct CutOwner: Equatable, Sendable {
         package let syncID: String
         package let head: Int64

@@ -1,8 +1,8 @@
 /// Applies an answer in transactions of some milliseconds, between which the app can write.
 ///
 /// The batch's outcome comes first, then the rows, those that waited, owners that are revoked or begin again, and rows whose parents are
-/// missing; the vector follows with the last transaction, but for the names of new owners, and a small answer is one transaction alone. A process that is killed in between
-/// receives the answer again, in which every row is found to be there.
+/// missing; the vector follows with the last transaction, but for the names of new owners, and a small answer is one transaction alone. A
+/// process that is killed in between receives the answer again, in which every row is found to be there.
 package struct AnswerSteps {
     private let applying: Applying
     private let answer: SyncAnswer

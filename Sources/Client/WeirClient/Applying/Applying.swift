@@ -176,6 +176,7 @@ package struct Applying {
         for (number, table) in try CapturedTable.registered(in: database) {
             let writer = writers.values.first { $0.table.number == number }
             let whole = try writer.map { try SentRow.all(of: $0.table, in: database) } ?? []
+            let sentRows = Dictionary(uniqueKeysWithValues: whole.map { ($0.position, $0) })
             let (sent, edit) = (CapturedTable.sent(number), CapturedTable.edit(number))
             let rows = try database.map(
                 """
@@ -187,11 +188,10 @@ package struct Applying {
                 guard let owner = try owner(of: ChangeContent(changes[row.position])), !state.owners.contains(owner),
                     try table.map({ try !$0.has(row.key, in: database) }) ?? true
                 else { continue }
-                let known = whole.first { $0.position == row.position }
                 try state.kept.refuse(
                     kept(
                         row.key, of: number, code: "revoked", message: "", changes[row.position],
-                        writer.flatMap { writer in known.map { (writer, $0) } }), isSent: true)
+                        writer.flatMap { writer in sentRows[row.position].map { (writer, $0) } }), isSent: true)
                 try database.run("DELETE FROM \(sent) WHERE id = ?1", [row.key])
             }
         }
@@ -309,7 +309,7 @@ package struct Applying {
             if let known { try restore(sent, to: known, writer) }
             if let row = outcome.row(of: sent.position) { try write(row, try WriteState(file)) }
             // The next row under its integer is another one.
-            if known?.isDeleted == true, try !writer.has(sent.key) {
+            if known?.isDeleted == true, try !table.has(sent.key, in: database) {
                 try RowOwners.forget(sent.key, ofTable: table.number, in: database)
             }
         }
@@ -320,7 +320,7 @@ package struct Applying {
         _ sent: SentRow, _ isKnown: Bool, _ result: ChangeResult, _ writer: RowWriter
     ) throws -> Bool {
         if isKnown || sent.isDeletion || result.status == .deleted { return false }
-        return try !writer.has(sent.key) && !isEdited(sent.key, writer.table)
+        return try !writer.table.has(sent.key, in: database) && !isEdited(sent.key, writer.table)
     }
 
     /// The owner for whose row a change was sent; `nil` for the account itself.

@@ -260,7 +260,7 @@ extension Applying {
 
     private func writeAbsentOrphan(_ row: ServerRow) throws {
         guard let writer = writers[row.table], let key = writer.table.definition.keyKind.key(ofID: row.id),
-            try !writer.has(key)
+            try !writer.table.has(key, in: database)
         else { return }
         let version = Refusals.Version(table: row.table, id: row.id, owner: row.syncID, timeStamp: 0)
         do {
@@ -272,9 +272,7 @@ extension Applying {
             return
         }
         if row.syncID != account { try RowOwners(database: database).record(row.syncID, of: key, writer.table) }
-        try database.run(
-            "DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3",
-            [.text(row.table), .text(row.id), .text(row.syncID)])
+        try ParkedRows.remove(row, in: database)
         try Seeding(table: writer.table).adopt(key, in: database)
     }
 

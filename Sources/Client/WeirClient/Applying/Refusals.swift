@@ -90,14 +90,13 @@ extension Applying {
     /// - Returns: whether the table does not have it any more.
     /// - Throws: `RolledBack`, once for each version.
     func remove(_ key: SQLValue, from table: CapturedTable, _ version: Refusals.Version) throws -> Bool {
-        let row = "FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))"
-        let deletion = try database.statement("DELETE \(row)")
+        let deletion = try database.statement("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))")
         do {
             try refusable(Refusals.Step(version: version, isRemoval: true)) {
                 _ = try deletion.runRefusable([key], in: database)
             }
         } catch is RowWriter.Unwritable {}
         // RAISE(IGNORE) before the deletion is no error, and RAISE(FAIL) after it leaves the row deleted.
-        return try database.value("SELECT 1 \(row)", [key]) == nil
+        return try !table.has(key, in: database)
     }
 }

@@ -26,7 +26,7 @@ extension RowWriter {
         let statement = try database.statement("DELETE FROM \(table.quotedName) WHERE \(Self.isKey(table))")
         try refusable {
             if try statement.runRefusable([key], in: database) > 0 { return }
-            if hasTriggers, try has(key) {
+            if hasTriggers, try table.has(key, in: database) {
                 throw Unwritable(reason: "a trigger of the app has ignored its deletion")
             }
         }

@@ -177,7 +177,7 @@ final class RowWriter {
             }
         } else {
             do {
-                let isOver = try known.isOver(receiver) && !has(key)
+                let isOver = try known.isOver(receiver) && !table.has(key, in: database)
                 if isOver { (known.edit, known.sent) = (nil, nil) }
                 if try !insertNew(row, key, known, removed) {
                     let present = try compare(row, key)
@@ -214,13 +214,6 @@ final class RowWriter {
     }
 
     // MARK: Reading
-
-    /// Whether the table has the row.
-    func has(_ key: SQLValue) throws -> Bool {
-        var found = false
-        try selectRow.rows([key]) { _ in found = true }
-        return found
-    }
 
     // MARK: Writing
 
@@ -322,14 +315,14 @@ final class RowWriter {
     /// - Throws: `Unwritable`; then nothing was changed.
     func restore(_ key: SQLValue, _ image: [NamedValue], isDeletion: Bool) throws {
         let edit = try edit(selectEdit, key)?.masks
-        if try !has(key) {
-            if edit == nil { return isDeletion ? try insert(key, permitted(image)) : () }
-            // The app has deleted it since, and it has these values if that is taken back.
-            for (column, value) in image { try setBefore(column, value, of: key, in: table.edit) }
+        let isPresent = try table.has(key, in: database)
+        if !isPresent, edit == nil {
+            if isDeletion { try insert(key, permitted(image)) }
             return
         }
-        try update(key, permitted(image.filter { edit?.contains($0.column) != true }))
-        for (column, value) in image where edit?.contains(column) == true {
+        if isPresent { try update(key, permitted(image.filter { edit?.contains($0.column) != true })) }
+        // A deletion that the app has made since has all values before.
+        for (column, value) in image where !isPresent || edit?.contains(column) == true {
             try setBefore(column, value, of: key, in: table.edit)
         }
     }

@@ -19,10 +19,19 @@ struct Seeding {
             """
     }
 
-    /// The edit of an adopted row `t`: that of an insertion, which has no values before.
-    private var adopted: [(column: String, value: String)] {
+    /// The columns of the edit of an adopted row `t`, with their values: those of an insertion, which has no values before.
+    private var edit: [(column: String, value: String)] {
         let masks = (0..<table.words).flatMap { [("m\($0)", $0 == 0 ? "-1" : "0"), ("v\($0)", "0")] }
         return [("id", "t.\(table.quotedKey)"), ("at", "julianday('now')"), ("was_there", "1")] + masks
+    }
+
+    /// Inserts the edits of rows `t` that were neither captured nor received; further conditions follow.
+    private var insertion: String {
+        """
+        INSERT INTO \(table.edit) (\(edit.map(\.column).joined(separator: ", ")))
+        SELECT \(edit.map(\.value).joined(separator: ", ")) FROM \(table.quotedName) AS t
+        WHERE \(Self.isUnknown(in: table))
+        """
     }
 
     /// Adopts the next rows in the order of their keys, as part of the open transaction.
@@ -45,12 +54,9 @@ struct Seeding {
         }
         let count = try database.run(
             """
-            INSERT INTO \(table.edit) (\(adopted.map(\.column).joined(separator: ", ")))
-            SELECT \(adopted.map(\.value).joined(separator: ", ")) FROM \(name) AS t
-            WHERE \(range) AND \(key) <= ?\(bound.count + 1)
-            AND \(Self.isUnknown(in: table))
+            \(insertion) AND \(range) AND \(key) <= ?\(bound.count + 1)
             ON CONFLICT (id) DO UPDATE SET
-            \(adopted.dropFirst().map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", "))
+            \(edit.dropFirst().map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", "))
             """, bound + [end])
         last = end
         return count
@@ -62,9 +68,7 @@ struct Seeding {
     func adopt(_ key: SQLValue, in database: Database) throws {
         try database.run(
             """
-            INSERT INTO \(table.edit) (\(adopted.map(\.column).joined(separator: ", ")))
-            SELECT \(adopted.map(\.value).joined(separator: ", "))
-            FROM \(table.quotedName) AS t WHERE \(RowWriter.isKey(table)) AND \(Self.isUnknown(in: table))
+            \(insertion) AND \(RowWriter.isKey(table))
             AND NOT EXISTS (SELECT 1 FROM weir_aside WHERE tbl = \(table.number) AND id = ?1 AND resolution IS NULL)
             """, [key])
     }

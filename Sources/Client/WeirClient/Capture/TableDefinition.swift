@@ -177,22 +177,17 @@ extension TableDefinition {
         let names = (keys.map(\.column) + columns).map(\.name)
         let dependsOnAll = uniqueKeys.contains { generated.contains(where: $0.mayName) }
         uniqueColumns = dependsOnAll ? nil : names.filter { name in uniqueKeys.contains { $0.mayName(name) } }
-        // An INTEGER PRIMARY KEY has no index.
-        hasKeyCollation =
-            try database.value(
-                """
-                SELECT 1 FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS x
-                WHERE l.origin = 'pk' AND x.key AND x.coll <> 'BINARY'
-                """, [.text(name)]) != nil
-        // The index of a table WITHOUT ROWID has the rows themselves.
-        let hasRowid =
-            try database.value(
-                """
-                SELECT 1 FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS x
-                WHERE l.origin = 'pk' AND x.cid = -1
-                """, [.text(name)]) != nil
+        // An INTEGER PRIMARY KEY has no index, and that of a table WITHOUT ROWID has the rows themselves.
+        let keyIndex = try database.map(
+            """
+            SELECT x.key AND x.coll <> 'BINARY', x.cid = -1
+            FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS x WHERE l.origin = 'pk'
+            """, [.text(name)]
+        ) { (hasCollation: $0.integer(at: 0) == 1, isRowid: $0.integer(at: 1) == 1) }
+        hasKeyCollation = keyIndex.contains(where: \.hasCollation)
         let taken = Set((names + generated).map(foldedName))
-        rowidName = hasRowid ? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) } : nil
+        rowidName =
+            keyIndex.contains(where: \.isRowid) ? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) } : nil
         foreignKeys = try ForeignKey.all(of: name, in: database)
     }
 
@@ -278,7 +273,7 @@ enum UUIDText {
 
     static func upperCase(_ text: [UInt8]) -> [UInt8] { text.map { (97...102).contains($0) ? $0 - 32 : $0 } }
 
-    static func isLowerCase(_ text: [UInt8]) -> Bool { !text.contains { (65...90).contains($0) } }
+    static func isLowerCase(_ text: [UInt8]) -> Bool { !text.contains { (65...70).contains($0) } }
 
     static func lowerCase(_ text: [UInt8]) -> [UInt8] { text.map { (65...70).contains($0) ? $0 + 32 : $0 } }
 

@@ -117,7 +117,8 @@ extension Weir {
         try showKept()
         let owners = Set(try record.owners)
         if owners != statuses.current.owners { statuses.update { $0.owners = owners } }
-        if !answer.hasMore, answer.batch?.refusal == nil, !isIncomplete, answer.resync.isEmpty, try record.mustDrain {
+        let isDrained = answer.isLast && !isIncomplete
+        if isDrained, try record.mustDrain {
             // Rows that the server's history no longer has are their owners' still. A process that is killed meanwhile begins again.
             try file.settleBackfills(Array(applying.writers.values))
             for owner in try applying.ownersOfAbsentRows() {
@@ -135,7 +136,7 @@ extension Weir {
             }
             try record.setMustDrain(false)
         }
-        if !answer.hasMore, answer.batch?.refusal == nil, !isIncomplete, answer.resync.isEmpty {
+        if isDrained {
             var orphans = try applying.absentOrphans[...]
             while !orphans.isEmpty {
                 try applying.writeAbsent(orphans.prefix(applying.slice))

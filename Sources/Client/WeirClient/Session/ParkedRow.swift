@@ -6,7 +6,9 @@ public struct ParkedRow: Equatable, Sendable {
     public let id: String
     /// The syncId of the row's owner.
     public let owner: String
-    /// The timeStamp of the version that waits; 0 for a row without a parent that the server may have lost, as one that was restored, and that is sent again once everything has come.
+    /// The timeStamp of the version that waits.
+    ///
+    /// 0 for a row without a parent that a server which was restored may have lost, and that is sent again once everything has come.
     public let version: Int64
     /// Why it cannot be written: a table that the app does not have, a unique value that another row has.
     public let reason: String
@@ -46,11 +48,11 @@ extension Weir {
                 """, [.text(row.table), .text(row.id), .text(row.owner), .integer(row.version)]
             ) { (table: $0.value(at: 0), key: $0.value(at: 1), json: $0.bytes(at: 2)) }.first
             guard let found else { return false }
+            var reader = JSONReader(found.json)
+            let parked = try ServerRow(&reader)
             // The server does not have it.
             if row.version == 0 {
-                try database.run(
-                    "DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3 AND time_stamp = 0",
-                    [.text(row.table), .text(row.id), .text(row.owner)])
+                try ParkedRows.remove(parked, in: database)
                 return true
             }
             guard case .integer(let number) = found.table, found.key != .null,
@@ -58,8 +60,7 @@ extension Weir {
             else {
                 throw WeirError.unsupportedTable(name: row.table, reason: "the app has no such table")
             }
-            var reader = JSONReader(found.json)
-            try writer.deleteParked(try ServerRow(&reader), found.key)
+            try writer.deleteParked(parked, found.key)
             return true
         }
         await wrote()

@@ -184,7 +184,7 @@ extension Weir {
             throw SyncError(
                 .unreadable, "the server has more, or refuses each batch, and nothing follows from its answers")
         }
-        exchange.isDrained = !answer.hasMore && !isIncomplete && answer.resync.isEmpty && answer.batch?.refusal == nil
+        exchange.isDrained = answer.isLast && !isIncomplete
         return false
     }
 
