@@ -106,7 +106,7 @@ let package = Package(
             "Pipeline/Ingest",
             [
                 "AsyncPrimitives", "ChangeLog", "Configuration", "Digest", "JSON", "JSONText", "Metrics",
-                "Observability", "PartitionSupervision", "SyncModel", "SyncWire",
+                "Observability", "PartitionSupervision", "SyncModel", "SyncWire", "ThreadExecutor",
             ]),
         library(
             "Pipeline/Ordering",

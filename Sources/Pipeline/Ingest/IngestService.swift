@@ -4,6 +4,7 @@ import JSON
 import Metrics
 import PartitionSupervision
 import SyncModel
+import ThreadExecutor
 
 /// Consumes `uploads`, checks every change and appends the parts of each batch to `changes` (design: stages, 2).
 ///
@@ -15,19 +16,22 @@ package struct IngestService<Log: ChangeLog>: Sendable {
     private let metrics: IngestMetrics
     private let parsers = JSONParserPool()
     private let report: @Sendable (IngestEvent) -> Void
+    private let threads: Int
 
     /// - Parameters:
     ///   - context: its log holds `uploads`, `changes` and `dead-letters`.
     ///   - metrics: by default those of a registry that is not exported.
+    ///   - threads: how many large steps are checked at the same time; by default as many as there are processors.
     ///   - report: called with each event, on any thread.
     package init(
-        _ context: StageContext<Log>, configuration: IngestConfiguration,
-        metrics: IngestMetrics? = nil, report: @escaping @Sendable (IngestEvent) -> Void = { _ in }
+        _ context: StageContext<Log>, configuration: IngestConfiguration, metrics: IngestMetrics? = nil,
+        threads: Int = ThreadTurns<Int>.processors, report: @escaping @Sendable (IngestEvent) -> Void = { _ in }
     ) {
         let metrics = metrics ?? IngestMetrics(MetricRegistry(), partitions: context.history.partitions)
         self.context = context
         self.configuration = configuration
         self.metrics = metrics
+        self.threads = threads
         self.report = { [logger = context.logger] event in
             metrics.record(event)
             event.write(to: logger)
@@ -42,9 +46,16 @@ package struct IngestService<Log: ChangeLog>: Sendable {
     /// out; any other that cannot be processed, as when its next record needs a newer worker, is paused and tried again. The other
     /// partitions continue.
     ///
-    /// - Throws: `ChangeLogError` of a log that was closed.
+    /// - Throws: `ChangeLogError` of a log that was closed; `ThreadStartError`.
     package func run() async throws {
-        try await context.consume(.uploads, group: IngestConfiguration.group) { try await work(on: $0) }
+        let turns = try ThreadTurns<Int>(name: "ingest-", count: threads)
+        do {
+            try await context.consume(.uploads, group: IngestConfiguration.group) { try await work(on: $0, turns) }
+        } catch {
+            await turns.close()
+            throw error
+        }
+        await turns.close()
     }
 
     /// From about the time of a broker's leader change, to a pause that spares a log that is down and still notices its
@@ -52,10 +63,11 @@ package struct IngestService<Log: ChangeLog>: Sendable {
     private static var restartDelay: ClosedRange<Duration> { .milliseconds(100)...(.seconds(10)) }
 
     /// Works on a partition for as long as it is assigned.
-    private func work(on assignment: Assignment) async throws {
+    private func work(on assignment: Assignment, _ turns: ThreadTurns<Int>) async throws {
         let partition = assignment.partition.partition
         let run = PartitionRun(
-            context: context, assignment: assignment, configuration: configuration, parsers: parsers, report: report)
+            context: context, assignment: assignment, configuration: configuration, parsers: parsers, turns: turns,
+            report: report)
         let supervisor = PartitionSupervisor(
             "ingest of partition \(partition)", retries: RetryPolicy(delays: Self.restartDelay, clock: context.clock),
             schemas: context.schemas,

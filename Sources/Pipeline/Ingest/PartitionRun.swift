@@ -2,6 +2,7 @@ import ChangeLog
 import JSON
 import PartitionSupervision
 import SyncModel
+import ThreadExecutor
 
 /// One run of a partition with one producer: from the committed offset until the log fails or the task is cancelled.
 ///
@@ -24,6 +25,7 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     let assignment: Assignment
     let configuration: IngestConfiguration
     let parsers: JSONParserPool
+    let turns: ThreadTurns<Int>
     let report: @Sendable (IngestEvent) -> Void
 
     var log: Log { context.log }
@@ -102,50 +104,19 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         from reader: Log.Reader, to producer: Log.Producer, taking permits: AsyncStream<Void>,
         _ enqueued: (Step) -> Void
     ) async throws {
-        var quota = DeadLetterQuota(bytesPerHour: configuration.deadLetterBytes)
-        var admission = Admission(history: context.history, parsers: parsers)
+        let admission = PartitionAdmission(
+            of: partition.partition, history: context.history, schemas: context.schemas, parsers: parsers, turns: turns,
+            deadLetterBytes: configuration.deadLetterBytes, report: report)
         for await _ in permits {
             let records = try await reader.next(maximumBytes: configuration.stepBytes)
             let start = ContinuousClock.now
-            let (appended, count, stop) = admit(records, &admission, &quota)
-            if count > 0 {
-                let receipt = try await StageContext<Log>.enqueue(appended, to: producer)
-                enqueued(Step(receipt: receipt, next: records[count - 1].offset + 1, start: start))
+            let step = await admission.admit(records)
+            if step.count > 0 {
+                let receipt = try await StageContext<Log>.enqueue(step.records, to: producer)
+                enqueued(Step(receipt: receipt, next: records[step.count - 1].offset + 1, start: start))
             }
-            if let stop { throw stop }
+            if let obstacle = step.obstacle { throw obstacle }
         }
-    }
-
-    /// Checks records up to the first that must wait: those before it need not.
-    private func admit(
-        _ records: [LogRecord], _ admission: inout Admission, _ quota: inout DeadLetterQuota
-    ) -> (appended: [NewRecord], count: Int, stop: IngestError?) {
-        let known = context.schemas.content
-        var appended: [NewRecord] = []
-        var counts = IngestCounts()
-        var stop: IngestError?
-        do throws(IngestError) {
-            for record in records {
-                let admitted = try admission.admit(
-                    record, of: partition.partition, schemas: known.schemas, leavingOut: known.skipped)
-                counts.add(admitted)
-                for appending in admitted.records {
-                    // A record that was refused as a whole has no other copy that names the reason.
-                    let isAllowed =
-                        appending.destination.topic != .deadLetters || admitted.recordRefusal != nil
-                        || quota.allows(appending, at: record.time)
-                    if isAllowed { appended.append(appending) } else { counts.droppedDeadLetters += 1 }
-                }
-                if let refusal = admitted.recordRefusal {
-                    let upload = UploadReference(partition: partition.partition, offset: record.offset)
-                    report(.recordRefused(upload, refusal))
-                }
-            }
-        } catch {
-            stop = error
-        }
-        if counts.records > 0 { report(.admitted(partition: partition.partition, counts)) }
-        return (appended, counts.records, stop)
     }
 
     /// Commits each step's offset when the log has it.

@@ -29,7 +29,7 @@ import Testing
                         grants: [
                             Grant(owner: .abc, access: .write), Grant(owner: .xyz, access: .read),
                             Grant(owner: SyncID(unchecked: "q"), access: .write),
-                        ], changes: Array(changes.utf8)))
+                        ], limits: SyncLimits.standardOutcome, changes: Array(changes.utf8)))
         }
     }
 

@@ -73,6 +73,25 @@ import Testing
         #expect(try await second.value)
     }
 
+    /// An expensive upload may come with many cheap ones, which say nothing of the next expensive one.
+    @Test func afterAnExpensiveUploadACallerHasOneAtATimeUntilManyWereCheap() async throws {
+        try await append(0..<Self.first, of: abuser)
+        clock.advance(by: Self.target)
+        let waiting = await enterLater(abuser)
+        // The first has cost the whole time, and those behind it none.
+        for offset in 0..<Self.first { pass(offset) }
+        #expect(try await waiting.value)
+        windows.appended(reference(Self.first), of: abuser)
+        for offset in Self.first..<12 {
+            let next = await enterLater(abuser)
+            pass(offset)
+            #expect(try await next.value)
+            windows.appended(reference(offset + 1), of: abuser)
+        }
+        try await append(13..<14, of: abuser)
+        _ = await enterLater(abuser)
+    }
+
     @Test func anUploadThatFailsOrIsRefusedFreesItsPlace() async throws {
         try await append(0..<Self.first, of: abuser)
         let first = await enterLater(abuser)

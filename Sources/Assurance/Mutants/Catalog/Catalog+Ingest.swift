@@ -8,8 +8,8 @@ extension Catalog {
         .statement(
             "an offset is committed before changes has the parts", in: run, "_ = try await step.receipt.offsets()"),
         .expression(
-            "an offset is committed one too far", in: run, "records[count - 1].offset + 1",
-            "records[count - 1].offset + 2"),
+            "an offset is committed one too far", in: run, "records[step.count - 1].offset + 1",
+            "records[step.count - 1].offset + 2"),
         .expression(
             "without a committed offset the newest records are read", in: "Pipeline/Ingest/PartitionRun+Start.swift",
             "range.start", "range.end", within: "return range.start"),

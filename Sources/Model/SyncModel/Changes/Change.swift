@@ -249,7 +249,7 @@ package struct BatchSummary: Sendable, Hashable {
 /// The limits that decide the outcome of a batch.
 ///
 /// A batch has those of the gateway that accepted it, so that processing it again has the same outcome whatever is configured
-/// by then (I4).
+/// by then (I4). The defaults are those of a message that names none, and stay as they are.
 package struct OutcomeLimits: Sendable, Hashable {
     package var maxChanges: Int
     /// The canonical JSON of one value.
@@ -286,11 +286,16 @@ package struct OutcomeLimits: Sendable, Hashable {
 ///
 /// Clients read them from `/v1/schema`.
 package struct SyncLimits: Sendable, Hashable {
+    /// Those that a gateway has where none are configured.
+    ///
+    /// A batch touches a quarter of the rows that one without this limit may: the others of its partition wait for it.
+    package static let standardOutcome = OutcomeLimits(maxBatchRowBytes: 16 << 20)
+
     /// The whole request, decompressed.
     package var maxBatchBytes: Int
     package var outcome: OutcomeLimits
 
-    package init(maxBatchBytes: Int = 4 << 20, outcome: OutcomeLimits = OutcomeLimits()) {
+    package init(maxBatchBytes: Int = 4 << 20, outcome: OutcomeLimits = standardOutcome) {
         self.maxBatchBytes = maxBatchBytes
         self.outcome = outcome
     }

@@ -20,6 +20,8 @@ struct UploadPlaces {
         let caller: SyncID
         /// How long it took, without the time that uploads of other callers before it took.
         let duration: Duration
+        /// How long the stream was busy with it: without the time that any uploads before it took, on average of those that passed together.
+        let cost: Duration
     }
 
     private struct Stream {
@@ -118,7 +120,9 @@ struct UploadPlaces {
         if let newest = passed.last, let since = since.last { streams[number].last = (newest.caller, since) }
         return zip(passed, since).compactMap { upload, since in
             if move(upload, from: number, at: now) { return nil }
-            return Ended(caller: upload.caller, duration: now - max(upload.appended, since))
+            return Ended(
+                caller: upload.caller, duration: now - max(upload.appended, since),
+                cost: (now - max(upload.appended, before)) / passed.count)
         }
     }
 

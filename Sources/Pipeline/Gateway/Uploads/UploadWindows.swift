@@ -8,8 +8,9 @@ import Synchronization
 /// A partition orders uploads in the order of the log, so whatever a caller has in it delays all others that come later; this is true of
 /// the caller's own partition as of those of other owners whose rows it writes. How much work an upload is shows only in how long it takes,
 /// so the window follows that: it grows while uploads are done soon, and shrinks to one upload while they take longer than ``target``, not
-/// counting the time that uploads of other callers before them took. Uploads beyond the window wait here, where they delay those of the
-/// same caller only.
+/// counting the time that uploads of other callers before them took. While the most expensive of those lately would take longer than
+/// ``target`` together, it is smaller: what others wait for is that time, whatever a caller mixes with expensive uploads. Uploads beyond the
+/// window wait here, where they delay those of the same caller only.
 ///
 /// A stream that applies nothing for a while has another problem than the amount of work; then the window of each caller whose uploads
 /// wait for it is the largest, and uploads are accepted as long as ``UploadBacklog`` accepts them.
@@ -22,6 +23,8 @@ final class UploadWindows: Sendable {
     private struct Caller {
         var window = UploadWindows.first
         var reduced: Duration?
+        /// How long the stream was busy with one of its uploads: the longest lately.
+        var cost = Duration.zero
         var waiting: [Waiter] = []
         var waitingBytes = 0
     }
@@ -171,6 +174,8 @@ final class UploadWindows: Sendable {
     /// Adapts a window to an upload that can be pulled.
     private func adapt(_ ended: UploadPlaces.Ended, at now: Duration, _ state: inout State) {
         guard var entry = state.callers[ended.caller] else { return }
+        // An upload that costs little does not mean that the next one does.
+        entry.cost = max(ended.cost, entry.cost * 15 / 16)
         if ended.duration <= target / 2 {
             entry.window = min(Self.largest, entry.window + 1)
         } else if ended.duration > target, entry.reduced.map({ now - $0 > target }) ?? true {
@@ -184,7 +189,8 @@ final class UploadWindows: Sendable {
     /// Whether a caller may have one more place.
     private func isFree(_ caller: SyncID, _ entry: Caller, _ state: State, _ now: Duration) -> Bool {
         let count = state.places.count(of: caller)
-        return count < entry.window || count < Self.largest && state.places.isStalled(caller, at: now)
+        let isWithin = count == 0 || count < entry.window && entry.cost * (count + 1) <= target
+        return isWithin || count < Self.largest && state.places.isStalled(caller, at: now)
     }
 
     /// Gives free places to those that wait.

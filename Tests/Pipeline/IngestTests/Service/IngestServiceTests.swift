@@ -1,5 +1,6 @@
 import ChangeLog
 import Configuration
+import Foundation
 import Ingest
 import Metrics
 import PartitionSupervision
@@ -43,6 +44,28 @@ import Testing
         #expect(log.committed(2) == 5 && log.committed(0) == 1 && log.committed(1) == nil)
         // A producer and a reader for each partition.
         #expect(log.producersMade.count == 4 && log.closed.count == 8)
+    }
+
+    /// On those of all tasks they would delay the small steps of other partitions.
+    @Test func largeStepsAreCheckedOnThreadsOfTheirOwn() async throws {
+        let names = Mutex<[String]>([])
+        let service = IngestService(
+            StageContext(log: log, history: Fixture.history, schemas: KnownSchemas(Fixture.schemas), clock: clock),
+            configuration: IngestConfiguration().with(\.stepBytes, 1), threads: 1
+        ) { event in
+            guard case .admitted = event else { return }
+            let name = FileManager.default.contents(atPath: "/proc/thread-self/comm") ?? Data()
+            names.withLock { $0.append(String(decoding: name, as: UTF8.self)) }
+        }
+        log.upload(upload(0))
+        log.upload(Upload("[" + (0..<3000).map { "\($0)" }.joined(separator: ",") + "]"))
+        log.upload(upload(1))
+        let running = Task { try await service.run() }
+        await log.commits.reach(3)
+        running.cancel()
+        try await running.value
+        #expect(names.withLock { $0.map { $0 == "ingest-0\n" } } == [false, true, false])
+        #expect(try written() == ["0", "1"])
     }
 
     @Test func anOwnersDeadLettersStayWithinItsQuota() async throws {

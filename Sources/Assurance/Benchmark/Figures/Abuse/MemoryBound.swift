@@ -25,7 +25,7 @@ enum MemoryBound {
         // With the shares of the partitions.
         let results = 2 * OrderingConfiguration().overlayBytes
         // As rows read, as rows written, and as records, with what each takes beside its values.
-        let batch = 6 * OutcomeLimits().maxBatchRowBytes
+        let batch = 6 * SyncLimits.standardOutcome.maxBatchRowBytes
         return base + requests + queues + results + batch + 2 * store.cacheBytes
     }
 }
