@@ -8,6 +8,10 @@ package struct IngestConfiguration: ConfigurationComponent {
     /// Steps grow with the backlog up to this size.
     package var stepBytes = 1 << 20
     package var deadLetterBytes = 1 << 20
+    /// Larger steps are checked on threads of their own.
+    ///
+    /// Their changes take more time than a change of threads. Not a setting.
+    package var largeStepBytes = 2 << 10
 
     package init() {}
 

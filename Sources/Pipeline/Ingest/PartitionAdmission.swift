@@ -24,37 +24,34 @@ final class PartitionAdmission: Sendable {
         var quota: DeadLetterQuota
     }
 
-    /// A step with at least as many bytes is large: its changes take more time than a change of threads.
-    static let largeBytes = 8 << 10
-
     private let partition: Int
     private let schemas: KnownSchemas
     private let turns: ThreadTurns<Int>
+    private let largeBytes: Int
     private let report: @Sendable (IngestEvent) -> Void
     /// Locked during a step; one is checked at a time.
     private let state: Mutex<State>
 
-    /// - Parameters:
-    ///   - turns: the threads of large steps, of all partitions of a process.
-    ///   - deadLetterBytes: an owner's quota for an hour.
+    /// - Parameter turns: the threads of large steps, of all partitions of a process.
     init(
         of partition: Int, history: History, schemas: KnownSchemas, parsers: JSONParserPool, turns: ThreadTurns<Int>,
-        deadLetterBytes: Int, report: @escaping @Sendable (IngestEvent) -> Void
+        configuration: IngestConfiguration, report: @escaping @Sendable (IngestEvent) -> Void
     ) {
         self.partition = partition
         self.schemas = schemas
         self.turns = turns
+        largeBytes = configuration.largeStepBytes
         self.report = report
         state = Mutex(
             State(
                 admission: Admission(history: history, parsers: parsers),
-                quota: DeadLetterQuota(bytesPerHour: deadLetterBytes)))
+                quota: DeadLetterQuota(bytesPerHour: configuration.deadLetterBytes)))
     }
 
     /// Checks records up to the first that must wait: those before it need not.
     func admit(_ records: [LogRecord]) async -> Step {
         let size = records.reduce(0) { $0 + $1.value.count }
-        guard size >= Self.largeBytes else { return check(records) }
+        guard size > largeBytes else { return check(records) }
         return await turns.run(for: partition) { check(records) }
     }
 

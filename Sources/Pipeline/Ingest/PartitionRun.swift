@@ -106,7 +106,7 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     ) async throws {
         let admission = PartitionAdmission(
             of: partition.partition, history: context.history, schemas: context.schemas, parsers: parsers, turns: turns,
-            deadLetterBytes: configuration.deadLetterBytes, report: report)
+            configuration: configuration, report: report)
         for await _ in permits {
             let records = try await reader.next(maximumBytes: configuration.stepBytes)
             let start = ContinuousClock.now

@@ -138,6 +138,12 @@ package struct ValidationContext<Component: ConfigurationComponent> {
         return ConfigurationProblem(
             key: schema.keys[index].name, origin: resolver.values[index]?.origin, explanation: explanation)
     }
+
+    /// Whether a key has a value from some source, and not its default.
+    package func isGiven(_ property: PartialKeyPath<Component>) -> Bool {
+        let origin = resolver.values[schema.key(of: property).index]?.origin
+        return origin != nil && origin != .default
+    }
 }
 
 extension ConfigurationSchema {

@@ -73,23 +73,51 @@ import Testing
         #expect(try await second.value)
     }
 
-    /// An expensive upload may come with many cheap ones, which say nothing of the next expensive one.
-    @Test func afterAnExpensiveUploadACallerHasOneAtATimeUntilManyWereCheap() async throws {
-        try await append(0..<Self.first, of: abuser)
-        clock.advance(by: Self.target)
+    /// Two uploads at once, of which the second takes more than half of the target after the first.
+    private func passExpensive() async throws {
+        try await append(0..<2, of: abuser)
+        clock.advance(by: Self.target * 2 / 5)
+        pass(0)
+        clock.advance(by: Self.target * 13 / 25)
+        pass(1)
+    }
+
+    /// The window is larger, but an expensive upload may come with cheap ones, which say little of the next expensive one.
+    @Test func afterAnExpensiveUploadACallerHasOneAtATimeUntilOthersWereCheap() async throws {
+        try await passExpensive()
+        try await append(2..<3, of: abuser)
+        let second = await enterLater(abuser)
+        pass(2)
+        #expect(try await second.value)
+        windows.appended(reference(3), of: abuser)
+        try await append(4..<5, of: abuser)
+        let third = await enterLater(abuser)
+        pass(4)
+        #expect(try await third.value)
+    }
+
+    @Test func aCallerWithoutUploadsIsRememberedForFiveSeconds() async throws {
+        try await passExpensive()
+        clock.advance(by: .seconds(4))
+        try await append(2..<3, of: abuser)
         let waiting = await enterLater(abuser)
-        // The first has cost the whole time, and those behind it none.
-        for offset in 0..<Self.first { pass(offset) }
+        pass(2)
         #expect(try await waiting.value)
-        windows.appended(reference(Self.first), of: abuser)
-        for offset in Self.first..<12 {
-            let next = await enterLater(abuser)
-            pass(offset)
-            #expect(try await next.value)
-            windows.appended(reference(offset + 1), of: abuser)
-        }
-        try await append(13..<14, of: abuser)
+        windows.appended(reference(3), of: abuser)
+        pass(3)
+        clock.advance(by: .seconds(5))
+        try await append(4..<4 + Self.first, of: abuser)
         _ = await enterLater(abuser)
+    }
+
+    /// As on brokers and a database that are far away.
+    @Test(arguments: [100, 150, 200]) func theTimeOnTheWayThroughTheStagesIsNoCost(milliseconds: Int) async throws {
+        let latency = Duration.milliseconds(milliseconds)
+        for round in 0..<50 {
+            try await append(round * Self.first..<(round + 1) * Self.first, of: abuser)
+            clock.advance(by: latency)
+            for offset in round * Self.first..<(round + 1) * Self.first { pass(offset) }
+        }
     }
 
     @Test func anUploadThatFailsOrIsRefusedFreesItsPlace() async throws {

@@ -78,6 +78,13 @@ import Testing
         #expect(batchRows.errors.contains("is 1048576, less than max-row-bytes, 2097152"))
     }
 
+    @Test func largeRowsAloneNeedNoLargerLimitOfABatch() async throws {
+        let weir = try await TestServer.start(in: folder, settings: ["limits.max-row-bytes": "20MiB"])
+        let schema = try await DeviceClient(port: weir.port, syncID: "abc").get("/v1/schema").json()
+        #expect(schema["limits"]["maxRowBytes"].int == 20 << 20 && schema["limits"]["maxBatchRowBytes"].int == 20 << 20)
+        #expect(await weir.stop() == 0)
+    }
+
     @Test func aLogWithSmallerRecordsThanItsHistoryIsRefused() async throws {
         let weir = try await TestServer.start(in: folder)
         #expect(await weir.stop() == 0)

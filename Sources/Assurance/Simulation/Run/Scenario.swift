@@ -1,5 +1,6 @@
 import ChangeLog
 import DeviceModel
+import Ingest
 import SyncModel
 import SyncWire
 
@@ -35,6 +36,8 @@ struct Scenario {
     let stepRowBytes: Int
     /// Requests of a gateway that may wait at a time.
     let maxWaiting: Int
+    /// Above it ingest checks a step on a thread of its own; in half of the runs each.
+    let largeStepBytes: Int
     /// Of one caller, at a gateway.
     let uploadBytesInFlight: Int
     /// Of one caller, at a gateway; 0: any number.
@@ -89,6 +92,7 @@ struct Scenario {
             quotas.once(in: 5) ? quotas.number(20...200) : quotas.once(in: 5) ? 0 : OutcomeLimits().maxOwnerBytes
         versions = quotas.once(in: 2) ? SimulatedSchema.versions : [SimulatedSchema.versions[0]]
         schemas = Self.history(of: versions)
+        largeStepBytes = quotas.once(in: 2) ? 1 : IngestConfiguration().largeStepBytes
     }
 
     /// The first versions.

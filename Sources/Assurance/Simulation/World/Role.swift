@@ -70,7 +70,9 @@ final class Role: @unchecked Sendable {
         case .ingest:
             let stage = IngestService(
                 context,
-                configuration: IngestConfiguration().with(\.stepBytes, max(scenario.stepBytes, 16 << 10)), threads: 2)
+                configuration: IngestConfiguration().with(\.stepBytes, max(scenario.stepBytes, 16 << 10))
+                    .with(\.largeStepBytes, scenario.largeStepBytes),
+                threads: 2)
             run(process) { try await stage.run() }
         case .ordering:
             let stage = OrderingService(

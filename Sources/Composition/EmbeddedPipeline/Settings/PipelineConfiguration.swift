@@ -60,7 +60,7 @@ package struct LimitsConfiguration: ConfigurationComponent {
             "max-batch-row-bytes", \.limits.outcome.maxBatchRowBytes,
             .byteSize(in: 16...OutcomeLimits.greatest.maxBatchRowBytes),
             "Size of all rows of one owner that a batch changes, as they are before it; changes to further rows are refused. "
-                + "Ordering needs several times this for such a batch.")
+                + "Ordering needs several times this for such a batch. By default at least max-row-bytes.")
         Setting(
             "max-owner-rows", \.limits.outcome.maxOwnerRows, .integer(in: 0...OutcomeLimits.greatest.maxOwnerRows),
             "Rows that an owner may have, and ten times as many together with deleted ones; 0 for any number.")
@@ -77,6 +77,10 @@ package struct LimitsConfiguration: ConfigurationComponent {
         }
         let touched = limits.outcome.maxBatchRowBytes
         if row > touched {
+            if !context.isGiven(\.limits.outcome.maxBatchRowBytes) {
+                limits.outcome.maxBatchRowBytes = row
+                return
+            }
             throw context.problem(
                 with: \.limits.outcome.maxBatchRowBytes, "is \(touched), less than max-row-bytes, \(row)")
         }

@@ -13,6 +13,8 @@ struct UploadPlaces {
         let appended: Duration
         /// The other partitions whose owners it names, but for those that it has waited for.
         var others: [Int]
+        /// The longest time that a stream which it has passed was busy with it.
+        var cost = Duration.zero
     }
 
     /// An upload that can be pulled.
@@ -20,7 +22,10 @@ struct UploadPlaces {
         let caller: SyncID
         /// How long it took, without the time that uploads of other callers before it took.
         let duration: Duration
-        /// How long the stream was busy with it: without the time that any uploads before it took, on average of those that passed together.
+        /// How long a stream was busy with it, as far as that shows.
+        ///
+        /// The time since another upload passed while it waited, on average of those that passed together. One that waited for none took
+        /// its way through the stages, which says nothing of its cost.
         let cost: Duration
     }
 
@@ -119,10 +124,10 @@ struct UploadPlaces {
         streams[number].passed = now
         if let newest = passed.last, let since = since.last { streams[number].last = (newest.caller, since) }
         return zip(passed, since).compactMap { upload, since in
+            var upload = upload
+            if before > upload.appended { upload.cost = max(upload.cost, (now - before) / passed.count) }
             if move(upload, from: number, at: now) { return nil }
-            return Ended(
-                caller: upload.caller, duration: now - max(upload.appended, since),
-                cost: (now - max(upload.appended, before)) / passed.count)
+            return Ended(caller: upload.caller, duration: now - max(upload.appended, since), cost: upload.cost)
         }
     }
 

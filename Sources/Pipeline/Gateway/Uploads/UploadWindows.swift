@@ -23,8 +23,10 @@ final class UploadWindows: Sendable {
     private struct Caller {
         var window = UploadWindows.first
         var reduced: Duration?
-        /// How long the stream was busy with one of its uploads: the longest lately.
+        /// How long a stream was busy with one of its uploads: the longest lately.
         var cost = Duration.zero
+        /// Since when it has no upload, where the cost of those it had is remembered.
+        var idle: Duration?
         var waiting: [Waiter] = []
         var waitingBytes = 0
     }
@@ -48,10 +50,13 @@ final class UploadWindows: Sendable {
     ///
     /// 64: with batches of 100 changes more than a partition orders within ``target``.
     private static let largest = 64
-    /// How long an upload waits for a place, and how long a stream may apply nothing before the windows are the largest.
+    /// How long an upload waits for a place, how long a stream may apply nothing before the windows are the largest, and how long the
+    /// cost of uploads is remembered of a caller that has none.
     ///
     /// 5 seconds: far above the time between two pieces of the largest result.
     private static let patience = Duration.seconds(5)
+    /// The number of callers without uploads of whom it is remembered.
+    private static let mostIdle = 10_000
 
     private let target: Duration
     private let maximumWaitingBytes: Int
@@ -80,6 +85,8 @@ final class UploadWindows: Sendable {
         let waiter = Waiter(bytes: bytes, admission: Promise())
         let (isAdmitted, isQueued, others): (Bool, Bool, [Waiter]) = state.withLock { state in
             var entry = state.callers[caller] ?? Caller()
+            if entry.idle.map({ now - $0 >= Self.patience }) ?? false { entry = Caller() }
+            entry.idle = nil
             defer { state.callers[caller] = entry }
             // Those that wait come first.
             let others = admit(caller, &entry, &state, now)
@@ -113,7 +120,7 @@ final class UploadWindows: Sendable {
             let now = clock.now()
             let isLateAdmitted = admission == .late && isFree(caller, entry, state, now)
             if isLateAdmitted { state.places.take(in: partitioning.partition(of: caller), for: caller, at: now) }
-            keep(entry, of: caller, &state)
+            keep(entry, of: caller, &state, now)
             return isLateAdmitted
         }
         if isLateAdmitted { return true }
@@ -175,7 +182,7 @@ final class UploadWindows: Sendable {
     private func adapt(_ ended: UploadPlaces.Ended, at now: Duration, _ state: inout State) {
         guard var entry = state.callers[ended.caller] else { return }
         // An upload that costs little does not mean that the next one does.
-        entry.cost = max(ended.cost, entry.cost * 15 / 16)
+        entry.cost = max(min(ended.cost, target * 2), entry.cost * 15 / 16)
         if ended.duration <= target / 2 {
             entry.window = min(Self.largest, entry.window + 1)
         } else if ended.duration > target, entry.reduced.map({ now - $0 > target }) ?? true {
@@ -213,13 +220,22 @@ final class UploadWindows: Sendable {
     private func freed(_ caller: SyncID, _ state: inout State, _ now: Duration) -> [Waiter] {
         guard var entry = state.callers[caller] else { return [] }
         let admitted = admit(caller, &entry, &state, now)
-        keep(entry, of: caller, &state)
+        keep(entry, of: caller, &state, now)
         return admitted
     }
 
-    /// Stores what is known of a caller, or nothing where it has no upload.
-    private func keep(_ entry: Caller, of caller: SyncID, _ state: inout State) {
-        state.callers[caller] = entry.waiting.isEmpty && state.places.count(of: caller) == 0 ? nil : entry
+    /// Stores what is known of a caller; nothing where it has no upload, and had none whose cost limits its first ones.
+    private func keep(_ entry: Caller, of caller: SyncID, _ state: inout State, _ now: Duration) {
+        var entry = entry
+        if entry.waiting.isEmpty, state.places.count(of: caller) == 0 {
+            guard entry.cost * Self.first > target else {
+                state.callers[caller] = nil
+                return
+            }
+            if state.callers.count >= Self.mostIdle { state.callers = state.callers.filter { $0.value.idle == nil } }
+            entry.idle = now
+        }
+        state.callers[caller] = entry
     }
 
     private func fulfil(_ admitted: [Waiter], of caller: SyncID) {
