@@ -35,7 +35,7 @@ struct SQLiteNowUpload: Sendable {
         }
         batch.addRefused(request.refused.count, bytes: request.refused.bytes)
         let outcome = try await session.submit(batch)
-        try await recordWritten(outcome, changes)
+        try await recordWritten(outcome)
         let head = try await headWithoutDownloads(request.seen, outcome.head)
         var results = Self.results(outcome.results, of: changes)[...]
         var writer = JSONWriter(capacity: 128 * request.changes.count)
@@ -110,10 +110,9 @@ struct SQLiteNowUpload: Sendable {
         return request
     }
 
-    /// Records what the device has written, at all gateways where it edited a row that was there: one that is new has no earlier
-    /// version, which a download could have.
-    private func recordWritten(_ outcome: FaceOutcome, _ changes: [SQLiteNowChange]) async throws {
-        let hasEdited = zip(outcome.results, changes).contains { $0.status.hasWritten && $1.base > 0 }
+    /// Records what the device has written, at all gateways where there is an earlier version of a row, which a download could have.
+    private func recordWritten(_ outcome: FaceOutcome) async throws {
+        let hasEdited = outcome.results.contains { $0.status.hasEdited }
         try await WrittenPosition(session).raise(to: outcome.head, isDurable: hasEdited)
     }
 
@@ -205,10 +204,10 @@ struct SQLiteNowUpload: Sendable {
 }
 
 extension FaceOutcome.Status {
-    /// Whether there is a version of the row with what the change has.
-    fileprivate var hasWritten: Bool {
+    /// Whether there is a version of the row with what the change has, and one before it.
+    fileprivate var hasEdited: Bool {
         switch self {
-        case .applied(let timeStamp, _), .deleted(let timeStamp, _): timeStamp > .zero
+        case .applied(_, let version), .deleted(_, let version): version > 1
         case .conflict, .refused: false
         }
     }

@@ -65,6 +65,21 @@ import WeirClient
         await weir.close()
     }
 
+    /// What the app has done before shows only while the row is there.
+    @Test func aRowThatAMigrationRemovesIsNotDeletedAtTheServerThoughAnInsertionOfItWasIgnored() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await synced(server)
+        try device.run("INSERT OR IGNORE INTO item VALUES ('c', 'x', 'y')")
+        let weir = try await Weir.migrate(url(device), tables: ["item"]) {
+            try device.run("DELETE FROM item WHERE id = 'c'")
+        }
+        let live = server.live
+        try await attach(weir, server)
+        try await weir.sync()
+        #expect(server.live == live)
+        await weir.close()
+    }
+
     /// Each device runs the migration.
     @Test(arguments: [false, true]) func aRowThatAMigrationRemovesIsNotDeletedAtTheServerThoughItWasEdited(
         isSent: Bool

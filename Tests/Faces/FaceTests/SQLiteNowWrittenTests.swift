@@ -38,11 +38,13 @@ import Testing
     }
 
     /// As after a process was killed; a row that is new has no earlier version.
-    @Test(arguments: [(0, 3), (5, 7)]) func everyGatewayKnowsOfAnEdit(base: Int, leastHead: Int64) async throws {
+    @Test(arguments: [(1, 3), (2, 7)]) func everyGatewayKnowsOfAnEdit(version: Int64, leastHead: Int64) async throws {
         let (first, second) = (session(), session())
         // The second one has read the device's positions before.
         #expect(try await download(after: 3, second) == [TimeStamp(3)])
-        try await upload(base: base, first)
+        first.state.withLock { $0.status = .applied(TimeStamp(7), version: version) }
+        // Also of one with base 0, which was made before the answer to its creation came.
+        try await upload(base: 0, first)
         let stored = first.state.withLock(\.durablePositions)
         second.state.withLock { $0.durablePositions = stored }
         #expect(try await download(after: 3, second) == [TimeStamp(leastHead)])

@@ -121,6 +121,10 @@ final class OrderingModel: @unchecked Sendable {
         // The indexes of changes that an earlier part applied, and the rows of all that were applied before.
         var known: Set<Int> = []
         var repeated: Set<RowKey> = []
+        let overtaking = part.changes.indices.filter { index in
+            guard let identity = part.changes[index].identity else { return false }
+            return applied[AppliedChangeKey(device: part.deviceKey, id: identity.id)]?.content == identity.content
+        }
         for change in part.changes {
             let key = RowKey(table: change.table, owner: part.owner, id: change.id)
             if counted[key] == nil {
@@ -141,6 +145,15 @@ final class OrderingModel: @unchecked Sendable {
                     expected.append(.refused(.changeMismatch, message: ""))
                     mustAbort = true
                 }
+                continue
+            }
+            let isOvertaken = overtaking.contains { index in
+                let later = part.changes[index]
+                return index > expected.count && later.table == change.table && later.id == change.id
+            }
+            if isOvertaken {
+                expected.append(.conflict)
+                mustAbort = true
                 continue
             }
             var row = (touched[key] ?? rows[key])?.lifted(to: reached.tables[key.table])

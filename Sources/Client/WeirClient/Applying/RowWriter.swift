@@ -45,6 +45,8 @@ final class RowWriter {
     private let isParent: Bool
     /// Whether the app has triggers on the table.
     let hasTriggers: Bool
+    /// All of the file.
+    private let tables: [CapturedTable]
 
     typealias NamedValue = (column: CapturedTable.Column, value: SQLValue)
 
@@ -59,6 +61,7 @@ final class RowWriter {
         self.table = table
         self.server = server
         self.account = account
+        tables = file.tables
         let columns = table.columns.compactMap { column -> (CapturedTable.Column, ServerSchema.Table.Column)? in
             guard let found = server.column(for: column.name), found.type != .unknown else { return nil }
             return (column, found)
@@ -165,6 +168,10 @@ final class RowWriter {
             }
             known = Known()
         }
+        if known.place == nil, known.isEdited, try isNew(key, known, notOf: owner) {
+            if row.isDeleted { return }
+            throw Unwritable(reason: "another owner has a row of this id")
+        }
         // A result tells the version and not what else the row had: the row itself may follow at the same timeStamp.
         if let timeStamp = known.timeStamp, timeStamp > row.timeStamp { return }
         // Before they become this version's.
@@ -205,6 +212,16 @@ final class RowWriter {
     func record(_ key: SQLValue, _ timeStamp: Int64, isDeleted: Bool, owner: String?, writer: SQLValue) throws {
         try upsertState.run(
             [key, .integer(timeStamp), .integer(isDeleted ? 1 : 0), owner.map { .text($0) } ?? .null, writer])
+    }
+
+    /// Whether a row that the app has inserted, and that the server is not known to have, is not this owner's.
+    private func isNew(_ key: SQLValue, _ known: Known, notOf owner: String?) throws -> Bool {
+        let owners = try RowOwners(database: database)
+        let said = try owners.said(key, table)
+        if known.sent != nil { return said != owner }
+        // It may have been sent when it had another parent.
+        if known.edit?.wasSent == true, said == owner { return false }
+        return try (said ?? owners.inherited(key, of: table, among: tables)) != owner
     }
 
     func delete(_ key: SQLValue) throws {

@@ -26,12 +26,18 @@ struct RowOwners {
         if try database.value(isDecided, [key, .integer(Int64(table.number))]) != nil { return nil }
         if hasKeyChanges, let owner = try formerOwner(key, of: table) { return owner }
         for (foreign, parent) in Self.parents(of: table, among: tables) {
+            let name = "t.\(quoted(foreign.columns[0]))"
+            // The parent is the row that the table has, before one that waits under the same key.
             let owner = try database.value(
                 """
-                SELECT coalesce(r.owner, o.sync_id, w.sync_id) FROM \(table.quotedName) AS t
-                LEFT JOIN \(parent.state) AS r ON r.id = t.\(quoted(foreign.columns[0]))
-                LEFT JOIN weir_parked AS w ON w.tbl = \(parent.number) AND w.key = t.\(quoted(foreign.columns[0]))
-                LEFT JOIN weir_owner AS o ON o.tbl = \(parent.number) AND o.id = t.\(quoted(foreign.columns[0]))
+                SELECT CASE WHEN \(Self.isKnown(name, parent.number, parent)) THEN r.owner
+                    WHEN o.id IS NOT NULL THEN o.sync_id
+                    WHEN NOT EXISTS (SELECT 1 FROM \(parent.quotedName) AS p WHERE p.\(parent.quotedKey) = \(name))
+                        THEN coalesce(r.owner, w.sync_id) END
+                FROM \(table.quotedName) AS t
+                LEFT JOIN \(parent.state) AS r ON r.id = \(name)
+                LEFT JOIN weir_parked AS w ON w.tbl = \(parent.number) AND w.key = \(name)
+                LEFT JOIN weir_owner AS o ON o.tbl = \(parent.number) AND o.id = \(name)
                 WHERE t.\(table.quotedKey) = ?1
                 """, [key])
             if let owner = owner?.string, writable.contains(owner) { return owner }

@@ -25,11 +25,27 @@ struct LogFolding {
         let newest = try database.integer("SELECT max(seq) FROM \(table.log)")
         let oldest = try database.integer("SELECT min(seq) FROM \(table.log)")
         guard let newest, let oldest else { return false }
-        let end = limit.map { min(newest, oldest + Int64($0) - 1) } ?? newest
+        var end = limit.map { min(newest, oldest + Int64($0) - 1) } ?? newest
+        // With what the statement has done that could have replaced rows.
+        let next = "SELECT min(seq) FROM \(table.log) WHERE seq >= ?1 AND kind <> \(LogKind.replace.rawValue)"
+        if end < newest { end = try database.integer(next, [.integer(end)]) ?? newest }
+        try database.run(forgetKept, [.integer(end)])
         // Rows without a key cannot be synced; freezing reports them.
         try database.run(upsert, [.integer(end)])
         try database.run("DELETE FROM \(table.log) WHERE seq <= ?1", [.integer(end)])
         return true
+    }
+
+    /// Forgets the records of rows that an insertion could have replaced, and has not: it was ignored, or has updated the row instead.
+    ///
+    /// With them the edit would be that of a row that the app has deleted.
+    private var forgetKept: String {
+        """
+        DELETE FROM \(table.log) WHERE seq <= ?1 AND kind = \(LogKind.replace.rawValue)
+        AND id NOT IN (SELECT id FROM \(table.log) WHERE seq <= ?1 AND kind = \(LogKind.insert.rawValue) AND id IS NOT NULL)
+        AND EXISTS (SELECT 1 FROM \(table.quotedName) AS t
+            WHERE t.\(table.quotedKey) = \(table.log).id AND \(table.log).id = t.\(table.quotedKey) COLLATE BINARY)
+        """
     }
 
     /// Whether a column's value before is known: all are, or its bit is set.

@@ -20,6 +20,10 @@ struct Migration {
     /// - Parameter backfill: whether values of added columns are to be captured then, also if the process is killed meanwhile.
     func begin(backfill: Bool) throws {
         if backfill { try database.setMeta("backfill", .integer(1)) }
+        // What the app has done to a row shows while it is there.
+        for (_, table) in try CapturedTable.registered(in: database) {
+            if let table { try LogFolding(table: table).fold(in: database) }
+        }
         let listed = try database.map("SELECT number FROM weir_table WHERE listed") { Int($0.integer(at: 0)) }
         for number in listed {
             let triggers = try CaptureTriggers.present(ofTable: number, in: database)

@@ -41,6 +41,8 @@ struct ChangeRules {
     private var appliedIndex: [ShortDigest: Int] = [:]
     /// Indexes of results that the part did not cause: of changes that were applied before it.
     private var repeatedResults: Set<Int> = []
+    /// The last change of each row that was applied before the part, where the part has several changes.
+    private var lastRepeats: [RowKey: Int] = [:]
 
     private struct TouchedRow {
         /// After the changes so far, with the values that it had before the part; `nil` when there is none.
@@ -83,6 +85,16 @@ struct ChangeRules {
         hasRejection = part.isAtomic && part.hasIngestRefusal
     }
 
+    /// Notes which changes were applied before the part; called before any is applied.
+    mutating func noteRepeats(applied known: (ShortDigest) -> AppliedChange?) {
+        guard part.rules >= 7, part.changes.count > 1 else { return }
+        for (index, change) in part.changes.enumerated() {
+            guard let identity = part.identity(of: change), known(identity.id)?.identity.content == identity.content
+            else { continue }
+            lastRepeats[RowKey(table: change.table, owner: part.owner, id: change.id)] = index
+        }
+    }
+
     /// Applies the rules to one change: that of repeated changes, then rules 3 to 6.
     ///
     /// An atomic part that will abort still evaluates its remaining changes.
@@ -99,6 +111,8 @@ struct ChangeRules {
         guard let index = positions[key] ?? touch(key, lookup) else { return add(change, batchRowsTooLarge) }
         let identity = part.identity(of: change)
         if let identity, repeats(change, key, index, identity, known) { return }
+        // Stored now, it would replace what its device did after it.
+        if let last = lastRepeats[key], results.count < last { return add(change, .conflict) }
         switch decide(change, on: rows[index]) {
         case .keep(let status):
             add(change, status)

@@ -249,4 +249,36 @@ extension OwnerTests {
         #expect(server.live.contains { $0.contains("again") })
         #expect(try await device.weir.keptEdits().isEmpty)
     }
+
+    /// Whichever of the two comes first.
+    @Test(arguments: [false, true]) func aNewRowOfTheAccountIsNotTakenForAnOwnersRowOfItsKey(isSent: Bool) async throws
+    {
+        let server = ContractServer(["item": ["title": "text"]])
+        server.state.withLock { $0.links = ["xyz"] }
+        let device = try await Device("CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT)")
+        let network = sharingAnID(server, "7")
+        try await device.attach(network)
+        try await device.weir.sync()
+        if isSent {
+            try device.run("INSERT INTO item VALUES (7, 'mine')")
+            try await device.sync(with: server, losing: .lostRequest)
+            server.write("item", "other", ["title": "theirs"], owner: "xyz")
+            try await device.pull(network)
+        } else {
+            server.write("item", "other", ["title": "theirs"], owner: "xyz")
+            try await device.pull(network, beneath: "INSERT INTO item VALUES (7, 'mine')")
+        }
+        #expect(try device.rows("SELECT title FROM item") == ["mine"])
+        try await device.attach(network)
+        try await device.weir.sync()
+        #expect(owners(server) == ["item other": "xyz", "item 7": "abc"])
+        #expect(server.live.contains { $0.hasPrefix(#"item other {"title":"theirs"}"#) })
+        #expect(try device.rows("SELECT title FROM item") == ["mine"])
+        #expect(try await device.weir.parkedRows().map(\.owner) == ["xyz"])
+        // Its deletion is not that of the account's row.
+        server.write("item", "other", nil, owner: "xyz")
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT title FROM item") == ["mine"])
+        #expect(try await device.weir.pendingRows() == 0)
+    }
 }

@@ -284,6 +284,19 @@ import WeirClient
         }
     }
 
+    @Test func aChildIsOfTheOwnerOfTheRowInTheTableAndNotOfOneThatWaitsUnderTheSameKey() async throws {
+        let (server, device) = try await scene()
+        try await device.attach(sharingAnID(server))
+        server.write("list", "same", ["name": "own"])
+        try await device.weir.sync()
+        server.write("list", "other", ["name": "theirs"], owner: "xyz")
+        try await device.weir.sync()
+        #expect(try await device.weir.parkedRows().map(\.owner) == ["xyz"])
+        try device.run("INSERT INTO item VALUES ('i', 'I', 'same')")
+        try await device.weir.sync()
+        #expect(owners(server)["item i"] == "abc")
+    }
+
     @Test(arguments: ["abc", "xyz"])
     func aRowStaysItsOwnersWhenTheHistoryChangesAndAnotherOwnerHasOneOfThisID(owner: String) async throws {
         let (server, device) = try await scene()

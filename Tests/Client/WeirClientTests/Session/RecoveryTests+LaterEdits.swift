@@ -64,4 +64,26 @@ extension RecoveryTests {
         try await device.weir.sync()
         #expect(server.live.first == #"item a {"note":"later","title":"mine"} 2"#)
     }
+
+    /// An insertion that has updated the row, or was ignored, has replaced none.
+    @Test(arguments: [
+        "INSERT INTO item VALUES ('a', 'T', 'n') ON CONFLICT (id) DO UPDATE SET title = excluded.title",
+        "INSERT OR IGNORE INTO item VALUES ('a', 'T', 'n')",
+    ])
+    func aRowThatAnotherDeviceHasDeletedStaysDeletedAfterAnInsertionThatReplacesNothing(sql: String) async throws {
+        for isPulled in [false, true] {
+            let server = ContractServer(Device.tables)
+            let device = try await Device.synced(server)
+            try device.run("UPDATE item SET note = 'n' WHERE id = 'a'")
+            try await device.sync(with: server, losing: .lostRequest)
+            server.write("item", "a", nil)
+            try device.run(sql)
+            if isPulled { try await device.pull(server) }
+            try await device.attach(server)
+            try await device.weir.sync()
+            #expect(!server.live.contains { $0.hasPrefix("item a") }, "\(server.live)")
+            #expect(try device.rows() == ["b B -"])
+            #expect(try await device.weir.pendingRows() == 0)
+        }
+    }
 }

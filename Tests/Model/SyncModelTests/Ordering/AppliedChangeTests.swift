@@ -27,6 +27,28 @@ import Testing
         #expect(try partition.send(change, batch: 3).statuses == first.statuses)
     }
 
+    /// Stored now, it would replace what its device did after it.
+    @Test func aChangeThatPrecedesARepeatOfItsRowIsAConflict() throws {
+        var partition = Partition()
+        try partition.send(.edit(.note, ["1"]), from: .k2, batch: 1)
+        let edit = Change.edit(.note, ["2"], ifBase: true).named("edit")
+        let delete = Change.delete(.note).named("delete")
+        let first = try partition.send(edit, delete, batch: 1)
+        #expect(first.statuses.map(\.name) == ["conflict", "applied"])
+        let live = Change.edit(.note, ["2"], base: 1).named("edit", content: 2)
+        for batch in [2, nil] as [Int64?] {
+            let again = try partition.send(edit, live, delete, .edit(.note, ["3"], id: "other"), batch: batch)
+            #expect(again.statuses.map(\.name) == ["conflict", "conflict", "applied", "applied"])
+            #expect(again.statuses[2] == first.statuses[1])
+            #expect(again.rows.map(\.key.id.text) == ["other"])
+        }
+        #expect(partition.row(.note)?.isDeleted == true)
+        // What follows the repeat is decided as always.
+        let tombstone = try #require(partition.row(.note)).timeStamp.rawValue
+        let later = try partition.send(delete, .edit(.note, ["4"], base: tombstone).named("later"), batch: 3)
+        #expect(later.statuses[0] == first.statuses[1] && later.statuses[1].name == "applied")
+    }
+
     @Test func theSecondOfABatchRepeatsTheFirst() throws {
         var partition = Partition()
         let change = Change.edit(.note, ["1"]).named("c")
@@ -130,7 +152,10 @@ import Testing
         try partition.send(old, batch: 2)
         try partition.send(.edit(.note, ["2", "2"], base: 2), from: .k2, batch: 1)
         let new = Change.edit(.note, ["3", "3"], base: 3)
-        let step = try partition.order(partition.part(isRepeatFirst ? [old, new] : [new, old], batch: 3))
+        var part = partition.part(isRepeatFirst ? [old, new] : [new, old], batch: 3)
+        // With later rules the new one is a conflict.
+        if !isRepeatFirst { part.rules = 6 }
+        let step = try partition.order(part)
         #expect(step.results.map(\.heldFrom) == [nil, nil])
         #expect(step.rows.map(\.isExact) == [false])
         #expect(try partition.send(new, batch: 4).results.map(\.heldFrom) == [.zero])

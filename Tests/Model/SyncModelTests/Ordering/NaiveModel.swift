@@ -102,6 +102,17 @@ struct NaiveModel {
                 }
                 continue
             }
+            let isOvertaken = part.changes.dropFirst(answers.count + 1).contains { later in
+                guard later.table == change.table, later.id == change.id, let identity = later.identity else {
+                    return false
+                }
+                let first = before.applied[AppliedChangeKey(device: part.deviceKey, id: identity.id)]
+                return first?.content == identity.content
+            }
+            if part.rules > 6, isOvertaken {
+                answers.append(Answer(index: change.index, name: "conflict"))
+                continue
+            }
             let count = versions[key]?.count ?? 0
             let unchanged = self
             answers.append(judge(change, part))

@@ -57,7 +57,7 @@ struct RandomParts {
         }
         content &+= 1
         return ChangePart(
-            epoch: Partition.epoch, rules: generator.pick([5, 5, 5, 4, 3, 2, 1]), schema: "v\(schema)",
+            epoch: Partition.epoch, rules: generator.pick([7, 7, 7, 5, 4, 3, 2, 1]), schema: "v\(schema)",
             upload: UploadReference(partition: 0, offset: 0),
             logTime: logTime, part: 0, owner: owner, device: device, batch: batch, contentHash: [0, content],
             isAtomic: generator.chance(30), hasIngestRefusal: generator.chance(15),

@@ -46,6 +46,18 @@ extension SQLiteNowErrorTests {
         }
     }
 
+    /// The edit was a conflict and the delete was stored: the edit must not be stored over it when both come again.
+    @Test func aRowThatTheUserDeletedStaysDeletedIfTheAnswerIsLost() async throws {
+        try await withDevices { a, b, port, folder in
+            try await Self.editDuringDownload(a, b, .acceptServer, then: "DELETE FROM users")
+            a.network = { .losesAnswer }
+            await #expect(throws: (any Error).self) { try await a.upload() }
+            a.network = { .works }
+            try await Self.expectEqual([a, b], port, folder)
+            #expect(try b.rows(of: "users").isEmpty)
+        }
+    }
+
     /// The owner may have one row, and has one until the delete that is between.
     @Test(arguments: ["UPDATE users SET name = 'New' WHERE id = 'u1'", "DELETE FROM users WHERE id = 'u1'"])
     func aChangeThatMayPassLaterIsNotStoredOverALaterOne(statement: String) async throws {
