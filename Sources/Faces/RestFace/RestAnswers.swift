@@ -7,7 +7,8 @@ import Synchronization
 ///
 /// A client that follows the document uploads to a table after it has stored what it downloaded of it; where a download fails, its sync
 /// ends. So when a device has the `Ts` of an upload that was sent after an answer, it has that answer. Of two downloads at the same time
-/// it gave up the one that began first. In memory only: what is forgotten is sent again.
+/// it gave up the one that began first. In memory only: what is forgotten is sent again. Where there are several gateways, one of them has the
+/// answer, and all know in which of them the newest download began.
 final class RestAnswers: Sendable {
     private struct Key: Hashable {
         let device: Device
@@ -17,6 +18,10 @@ final class RestAnswers: Sendable {
     /// A download, in the order in which they began.
     struct Download: Sendable, Comparable {
         fileprivate let number: UInt64
+        /// That of the gateway in which it began, since it was the one of the newest download; 0 where there is one gateway.
+        var mark: Int64 = 0
+
+        static func == (one: Download, other: Download) -> Bool { one.number == other.number }
 
         static func < (one: Download, other: Download) -> Bool { one.number < other.number }
     }
@@ -72,13 +77,20 @@ final class RestAnswers: Sendable {
     }
 
     /// Up to where a device that has this `Ts` has everything; zero where nothing is known.
-    func received(_ device: Device, _ table: Int, ts: TimeStamp) -> TimeStamp {
+    ///
+    /// - Parameter mark: of the newest download: another gateway may have answered it.
+    func received(_ device: Device, _ table: Int, ts: TimeStamp, mark: Int64) -> TimeStamp {
         answers.withLock { answers in
-            guard let answer = answers[Key(device: device, table: table)], answer.isFollowed, ts > answer.end else {
-                return .zero
-            }
+            guard let answer = answers[Key(device: device, table: table)], answer.isFollowed, ts > answer.end,
+                answer.download.mark == mark
+            else { return .zero }
             return answer.end
         }
+    }
+
+    /// The mark of the last answer.
+    func mark(of device: Device, _ table: Int) -> Int64? {
+        answers.withLock { $0[Key(device: device, table: table)]?.download.mark }
     }
 
     /// Whether a `Ts` is that of an answer's newest row, wherever that row is by now.

@@ -20,6 +20,8 @@ struct RestDownload: Sendable {
     /// Responds where the device has everything, and nothing was written since.
     func respondAtOnce(to request: FaceRequest) throws(Problem) -> HTTPResponse? {
         let (ts, _) = try Self.range(of: request)
+        // Other gateways must know of the download.
+        if session.sharesPositions { return nil }
         // A device that names less than its watermark needs a stream that is not behind.
         guard session.isDrained(at: ts), ts.rawValue == session.knownPosition(table.watermark(in: session.epoch))
         else { return nil }
@@ -36,8 +38,8 @@ struct RestDownload: Sendable {
         let (ts, limit) = try Self.range(of: request)
         // Nothing is sent that a device could have.
         if request.http.method == .head { return HTTPResponse(status: 200, headers: RestFace.headers) }
-        let download = answers.begin()
-        let (from, kept) = try await RestWatermark(table, session, answers).start(ts)
+        var download = answers.begin()
+        let (from, kept) = try await RestWatermark(table, session, answers).start(ts, &download)
         let pages = RestPages(download, table, session, answers, above: from, ts: ts, kept: kept, limit: limit)
         return try await session.stream(RestFace.headers) { try await pages.next() }
     }

@@ -60,4 +60,7 @@ extension FaceTable {
     ///
     /// No table's name has a space.
     func shownWithConflicts(in epoch: String) -> String { "\(epoch) 409 \(table.name)" }
+
+    /// The mark of the newest download of several gateways' (``RestAnswers/Download/mark``).
+    func newestDownload(in epoch: String) -> String { "\(epoch) download \(table.name)" }
 }

@@ -35,14 +35,20 @@ struct RestWatermark: Sendable {
     ///
     /// The device may name less than it has had, as one that removed the rows it deleted, or begins again. Of a stream that is behind it
     /// would get rows as they were before it deleted them, or would not get those up to the watermark, which is not lowered.
-    func start(_ ts: TimeStamp) async throws -> (above: TimeStamp, kept: TimeStamp) {
+    ///
+    /// - Parameter download: which begins with it.
+    func start(
+        _ ts: TimeStamp, _ download: inout RestAnswers.Download
+    ) async throws -> (above: TimeStamp, kept: TimeStamp) {
         let watermark = table.watermark(in: session.epoch)
         // Another gateway may have learned more, or shown the device a row.
         let positions = try await session.positions(isFresh: true)
         let known = TimeStamp(positions[watermark] ?? 0)
         let kept = max(known, WrittenPosition(session, of: table).value(in: positions))
+        let newest = positions[table.newestDownload(in: session.epoch)] ?? 0
+        let received = answers.received(session.device, table.index, ts: ts, mark: newest)
+        download.mark = try await mark(after: newest)
         if ts <= known { return (ts, kept) }
-        let received = answers.received(session.device, table.index, ts: ts)
         var (passed, hasOthers) = try await passedOwn(from: max(known, received), to: ts)
         var isDurable = received > known || hasOthers
         if passed < ts, ts.rawValue > positions[table.shownWithConflicts(in: session.epoch)] ?? 0,
@@ -54,6 +60,16 @@ struct RestWatermark: Sendable {
         // What is over own rows alone every gateway finds by itself.
         if passed > known { try await session.raise([watermark: passed.rawValue], isDurable: isDurable) }
         return (passed, kept)
+    }
+
+    /// Lets the other gateways know that the newest download begins in this one, if it was in another one before.
+    private func mark(after newest: Int64) async throws -> Int64 {
+        guard session.sharesPositions else { return 0 }
+        if newest > 0, answers.mark(of: session.device, table.index) == newest { return newest }
+        // Not the same as in another gateway at the same time.
+        let mark = newest + .random(in: 1...1 << 30)
+        try await session.raise([table.newestDownload(in: session.epoch): mark], isDurable: true)
+        return mark
     }
 
     /// The end of the rows from a timeStamp on that the device has, as it wrote them, and whether the one at `ts` is of another device.

@@ -41,11 +41,36 @@ import Testing
         #expect(try await get(30, second) == #"[{"id":"i2","title":"B","Ts":20,"Deleted":false}]"#)
     }
 
-    @Test func theAnswerOfALaterDownloadCounts() async throws {
+    /// The second gateway's stream is behind, and the answer of the first was lost.
+    @Test func anAnswerDoesNotCountAfterADownloadAtAnotherGateway() async throws {
+        let others = [Row("i1", at: 10, ["\"A\""]), Row("i2", at: 20, ["\"B\""])]
+        let (first, second) = (session(others), session(Array(others.prefix(1))))
+        for session in [first, second] { session.state.withLock { $0.sharesPositions = true } }
+        func know(_ source: ScriptedSession, _ target: ScriptedSession) {
+            let stored = source.state.withLock(\.durablePositions)
+            target.state.withLock { $0.durablePositions = stored }
+        }
+        _ = try await get(0, first)
+        know(first, second)
+        let answer = try await second.respond(of: RestFace(), .get, "/rest/item", query: [("ts", "0")])
+        #expect(answer.text == #"[{"id":"i1","title":"A","Ts":10,"Deleted":false}]"#)
+        know(second, first)
+        #expect(
+            try await first.respond(of: face, .post, "/rest/item", body: #"{"id":"i3","title":"C"}"#).status == 201)
+        first.state.withLock { $0.rows = others + [Row("i3", at: 30, by: "phone", ["\"C\""])] }
+        // This gateway does not know what the device has of the other one.
+        #expect(try await get(30, first).contains(#"{"id":"i2","title":"B","Ts":20,"Deleted":false}"#))
+    }
+
+    @Test(arguments: [false, true]) func theAnswerOfALaterDownloadCounts(sharesPositions: Bool) async throws {
         let session = session([Row("i1", at: 10, ["\"A\""])])
+        session.state.withLock { $0.sharesPositions = sharesPositions }
         for rows in [1, 2] {
             session.state.withLock { $0.rows = (1...rows).map { Row("i\($0)", at: Int64($0) * 10, ["\"A\""]) } }
+            let before = session.state.withLock(\.durablePositions)
             _ = try await get(0, session)
+            // Others know the gateway in which the device stays.
+            if rows > 1 { #expect(session.state.withLock(\.durablePositions) == before) }
         }
         #expect(
             try await session.respond(of: face, .post, "/rest/item", body: #"{"id":"i3","title":"C"}"#).status == 201)

@@ -26,6 +26,8 @@ package final class ScriptedSession: FaceSession {
         package var afterRead: @Sendable (inout State) -> Void = { _ in }
         /// The least that no stream has reached.
         package var end = TimeStamp.maximum
+        /// Whether there are other gateways.
+        package var sharesPositions = false
         package var batches: [Batch] = []
         /// The pieces of all answers that were made in pieces.
         package fileprivate(set) var pieces = 0
@@ -227,6 +229,8 @@ package final class ScriptedSession: FaceSession {
     }
 
     package func isDrained(at timeStamp: TimeStamp) -> Bool { false }
+
+    package var sharesPositions: Bool { state.withLock(\.sharesPositions) }
 
     package func knownPosition(_ name: String) -> Int64? { state.withLock { $0.positions[name] } }
 

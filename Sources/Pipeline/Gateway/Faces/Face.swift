@@ -214,6 +214,9 @@ package protocol FaceSession: Sendable {
     /// Positions that were noted of another device of the caller, also by other gateways.
     func positions(of knowledgeID: KnowledgeID) async throws -> [String: Int64]
 
+    /// Whether other gateways note positions of the same devices.
+    var sharesPositions: Bool { get }
+
     /// What this gateway has in memory of a position; `nil` if it has nothing.
     func knownPosition(_ name: String) -> Int64?
 

@@ -54,12 +54,15 @@ final class FacePositions: Sendable {
         self.logger = logger
     }
 
+    /// Whether other gateways write them, too.
+    var isShared: Bool { registry.isShared }
+
     /// What is in memory of a position.
     func known(_ name: String, of device: Device) -> Int64? { state.withLock { $0.devices[device]?.values[name] } }
 
     /// - Parameter isFresh: reads the registry, too, which other gateways write.
     func positions(of device: Device, isFresh: Bool) async throws(DeviceRegistryError) -> [String: Int64] {
-        if !isFresh || !registry.isShared, let known = state.withLock({ $0.devices[device] }), known.isRead {
+        if !isFresh || !isShared, let known = state.withLock({ $0.devices[device] }), known.isRead {
             return known.values
         }
         let stored = try await registry.positions(of: device)

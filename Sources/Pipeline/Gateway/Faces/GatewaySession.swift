@@ -199,6 +199,8 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         return own
     }
 
+    var sharesPositions: Bool { handler.positions?.isShared ?? false }
+
     func knownPosition(_ name: String) -> Int64? { handler.positions?.known(scope + name, of: device) }
 
     func raise(_ raised: [String: Int64], isDurable: Bool) async throws {
