@@ -67,6 +67,9 @@ extension Catalog {
             "if try UniqueExchange(applying: applying, writer: writer, table: name).run() { isWritten = true }",
             tests: "ParkedRowsTests/rowsThatHaveExchangedUniqueValuesAreWrittenTogether"),
         .client(
+            .expression, "a new row is taken for another owner's of its key", in: writer,
+            "known.place == nil && known.isEdited", "false", tests: "OwnerTests"),
+        .client(
             .statement, "a row without a parent is not looked for", in: "Applying/RowWriter+Parents.swift",
             "try selectOrphan?.rows([key]) { _ in try OrphanRows.record(key, of: table, in: database) }",
             tests: "OrphanRowsTests"),

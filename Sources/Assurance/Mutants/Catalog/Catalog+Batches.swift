@@ -102,6 +102,9 @@ extension Catalog {
             "writable.contains(owner)", "true",
             within: "if let owner = owner?.string, writable.contains(owner) { return owner }", tests: "OwnerTests"),
         .client(
+            .text, "a child is of the owner of a row that waits", in: rowOwners, "THEN r.owner",
+            "THEN coalesce(r.owner, w.sync_id)", tests: "OwnerTests"),
+        .client(
             .statement, "a row under a new key is the account's", in: rowOwners,
             "if hasKeyChanges, let owner = try formerOwner(key, of: table) { return owner }", tests: "OwnerTests"),
     ]

@@ -12,6 +12,9 @@ extension Catalog {
             .expression, "a change of the type alone is not captured", in: triggers, "affinity == .none", "false",
             tests: "CaptureTests"),
         .client(
+            .statement, "an insertion that replaces nothing counts as a deletion", in: folding,
+            "try database.run(forgetKept, [.integer(end)])", tests: "RecoveryTests", "MigrationTests"),
+        .client(
             .expression, "what an insertion replaces by its key is not looked for", in: triggers, "nil", #""NEW""#,
             within: #"replaced("replace", "BEFORE INSERT", besides: nil)"#, tests: "CaptureTests"),
         .client(

@@ -50,6 +50,9 @@ extension Catalog {
             "a tombstone is compared with base, too", in: change, "!(isForLiveRow && row.isDeleted)", "true"),
         .expression(
             "another's tombstone is revived unseen", in: change, "isForLiveRow && isOwn", "isForLiveRow"),
+        .expression(
+            "a change that comes again replaces what its device did after it", in: change, "results.count < last",
+            "false"),
         .expression("the last writer is older than itself", in: change, "row.writer != part.device", "true"),
         .expression(
             "an equal updatedAt loses", in: change, "updatedAt(of: change) < row.updatedAt",

@@ -168,7 +168,7 @@ final class RowWriter {
             }
             known = Known()
         }
-        if known.place == nil, known.isEdited, try isNew(key, known, notOf: owner) {
+        if known.place == nil && known.isEdited, try isNew(key, known, notOf: owner) {
             if row.isDeleted { return }
             throw Unwritable(reason: "another owner has a row of this id")
         }
