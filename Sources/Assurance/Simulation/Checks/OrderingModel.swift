@@ -151,7 +151,7 @@ final class OrderingModel: @unchecked Sendable {
                 let later = part.changes[index]
                 return index > expected.count && later.table == change.table && later.id == change.id
             }
-            if isOvertaken {
+            if id != nil, isOvertaken {
                 expected.append(.conflict)
                 mustAbort = true
                 continue

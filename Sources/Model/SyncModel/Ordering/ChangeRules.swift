@@ -110,9 +110,11 @@ struct ChangeRules {
         let key = RowKey(table: change.table, owner: part.owner, id: change.id)
         guard let index = positions[key] ?? touch(key, lookup) else { return add(change, batchRowsTooLarge) }
         let identity = part.identity(of: change)
-        if let identity, repeats(change, key, index, identity, known) { return }
-        // Stored now, it would replace what its device did after it.
-        if let last = lastRepeats[key], results.count < last { return add(change, .conflict) }
+        if let identity {
+            if repeats(change, key, index, identity, known) { return }
+            // Stored now, it would replace what its device did after it.
+            if let last = lastRepeats[key], results.count < last { return add(change, .conflict) }
+        }
         switch decide(change, on: rows[index]) {
         case .keep(let status):
             add(change, status)

@@ -109,7 +109,7 @@ struct NaiveModel {
                 let first = before.applied[AppliedChangeKey(device: part.deviceKey, id: identity.id)]
                 return first?.content == identity.content
             }
-            if part.rules > 6, isOvertaken {
+            if part.rules > 6, id != nil, isOvertaken {
                 answers.append(Answer(index: change.index, name: "conflict"))
                 continue
             }
