@@ -18,7 +18,7 @@ final class RestAnswers: Sendable {
     /// A download, in the order in which they began.
     struct Download: Sendable, Comparable {
         fileprivate let number: UInt64
-        /// That of the gateway in which it began, since it was the one of the newest download; 0 where there is one gateway.
+        /// What the registry of devices had for the gateway in which it began; 0 where there is one gateway.
         var mark: Int64 = 0
 
         static func == (one: Download, other: Download) -> Bool { one.number == other.number }

@@ -25,7 +25,7 @@ package struct IngestService<Log: ChangeLog>: Sendable {
     ///   - report: called with each event, on any thread.
     package init(
         _ context: StageContext<Log>, configuration: IngestConfiguration, metrics: IngestMetrics? = nil,
-        threads: Int = ThreadTurns<Int>.processors, report: @escaping @Sendable (IngestEvent) -> Void = { _ in }
+        threads: Int = DedicatedThread.processors, report: @escaping @Sendable (IngestEvent) -> Void = { _ in }
     ) {
         let metrics = metrics ?? IngestMetrics(MetricRegistry(), partitions: context.history.partitions)
         self.context = context

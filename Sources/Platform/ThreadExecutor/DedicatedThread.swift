@@ -11,6 +11,9 @@ import Glibc
 ///
 /// The thread keeps this object alive until `close()`; one that is never closed lives as long as the process.
 package final class DedicatedThread: SerialExecutor, TaskExecutor {
+    /// How many threads this machine can run at a time, at least 1.
+    package static var processors: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
     /// Debuggers show its first 15 bytes, which is what Linux keeps.
     package let name: String
 

@@ -1,5 +1,4 @@
 import AsyncPrimitives
-import Glibc
 import Synchronization
 
 /// Threads for long computations, which callers use in turns.
@@ -14,9 +13,6 @@ package final class ThreadTurns<Caller: Hashable & Sendable>: Sendable {
         var queue = FairQueue<Caller, Promise<DedicatedThread?>>()
         var isClosed = false
     }
-
-    /// The processors of this machine, at least 1.
-    package static var processors: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
     let threads: [DedicatedThread]
     private let state: Mutex<State>

@@ -3,6 +3,7 @@ extension Catalog {
     private static let machine = "Model/SyncModel/Ordering/OrderingMachine.swift"
     private static let row = "Model/SyncModel/Ordering/OrderedRow.swift"
     private static let change = "Model/SyncModel/Ordering/ChangeRules.swift"
+    private static let applied = "Model/SyncModel/Ordering/AppliedChanges.swift"
     private static let vector = "Model/SyncModel/Identity/KnowledgeVector.swift"
 
     private static let usage = "Model/SyncModel/Ordering/OwnerUsage.swift"
@@ -51,8 +52,8 @@ extension Catalog {
         .expression(
             "another's tombstone is revived unseen", in: change, "isForLiveRow && isOwn", "isForLiveRow"),
         .expression(
-            "a change that comes again replaces what its device did after it", in: change, "results.count < last",
-            "false"),
+            "a change that comes again replaces what its device did after it", in: change,
+            "applied.isOvertaken(key, at: results.count)", "false"),
         .expression("the last writer is older than itself", in: change, "row.writer != part.device", "true"),
         .expression(
             "an equal updatedAt loses", in: change, "updatedAt(of: change) < row.updatedAt",
@@ -126,17 +127,18 @@ extension Catalog {
             "the earlier version of a row written twice is named wrongly", in: change,
             "earlier?.before ?? old?.timeStamp ?? .zero", "old?.timeStamp ?? .zero"),
         .expression(
-            "a change with an id is applied again by a later batch", in: change,
-            "index.map({ applied[$0] }) ?? known(identity.id)", "index.map({ applied[$0] })"),
+            "a change with an id is applied again by a later batch", in: applied,
+            "ownIndex[id].map { (change: own[$0], isOwn: true) } ?? earlier[id].map { (change: $0, isOwn: false) }",
+            "ownIndex[id].map { (change: own[$0], isOwn: true) }"),
         .expression(
-            "a change with an id is applied twice by one batch", in: change,
-            "index.map({ applied[$0] }) ?? known(identity.id)", "known(identity.id)"),
+            "a change with an id is applied twice by one batch", in: applied,
+            "ownIndex[id].map { (change: own[$0], isOwn: true) } ?? earlier[id].map { (change: $0, isOwn: false) }",
+            "earlier[id].map { (change: $0, isOwn: false) }"),
         .expression(
             "other content under an id counts as a repeat", in: change, "first.identity.content == identity.content",
             "true"),
         .statement(
-            "the changes of an aborted part count as applied", in: change, "applied = []",
-            within: "applied = []\n        usage"),
+            "the changes of an aborted part count as applied", in: change, "applied.discardOwn()"),
         .expression(
             "a change that was applied before an aborted part is refused with it", in: change,
             "!repeatedResults.contains(position)", "true"),

@@ -121,9 +121,13 @@ final class OrderingModel: @unchecked Sendable {
         // The indexes of changes that an earlier part applied, and the rows of all that were applied before.
         var known: Set<Int> = []
         var repeated: Set<RowKey> = []
-        let overtaking = part.changes.indices.filter { index in
-            guard let identity = part.changes[index].identity else { return false }
-            return applied[AppliedChangeKey(device: part.deviceKey, id: identity.id)]?.content == identity.content
+        // The last of those changes, by row.
+        var last: [RowKey: Int] = [:]
+        for (index, change) in part.changes.enumerated() {
+            guard let identity = change.identity,
+                applied[AppliedChangeKey(device: part.deviceKey, id: identity.id)]?.content == identity.content
+            else { continue }
+            last[RowKey(table: change.table, owner: part.owner, id: change.id)] = index
         }
         for change in part.changes {
             let key = RowKey(table: change.table, owner: part.owner, id: change.id)
@@ -147,11 +151,7 @@ final class OrderingModel: @unchecked Sendable {
                 }
                 continue
             }
-            let isOvertaken = overtaking.contains { index in
-                let later = part.changes[index]
-                return index > expected.count && later.table == change.table && later.id == change.id
-            }
-            if id != nil, isOvertaken {
+            if id != nil, let last = last[key], expected.count < last {
                 expected.append(.conflict)
                 mustAbort = true
                 continue

@@ -57,7 +57,8 @@ package struct Applying {
             }
             hasParked = try ParkedRows.wait(in: file.database)
             let record = SessionRecord(database: file.database)
-            receiver = try RowWriter.Receiver(device: record.device, isDraining: record.mustDrain)
+            receiver = try RowWriter.Receiver(
+                device: record.device, isDraining: record.mustDrain, owners: RowOwners(database: file.database))
         }
     }
 

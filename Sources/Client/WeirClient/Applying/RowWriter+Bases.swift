@@ -6,6 +6,8 @@ extension RowWriter {
         let device: String?
         /// Whether everything is pulled since the outcome of its last batch is not known.
         let isDraining: Bool
+        /// Whose the rows are that the server does not have yet.
+        let owners: RowOwners
     }
 
     /// Records which version the app has seen, in edits beneath which another one is written.

@@ -168,7 +168,7 @@ final class RowWriter {
             }
             known = Known()
         }
-        if known.place == nil && known.isEdited, try isNew(key, known, notOf: owner) {
+        if let receiver, known.place == nil && known.isEdited, try isNew(key, known, notOf: owner, receiver.owners) {
             if row.isDeleted { return }
             throw Unwritable(reason: "another owner has a row of this id")
         }
@@ -215,8 +215,9 @@ final class RowWriter {
     }
 
     /// Whether a row that the app has inserted, and that the server is not known to have, is not this owner's.
-    private func isNew(_ key: SQLValue, _ known: Known, notOf owner: String?) throws -> Bool {
-        let owners = try RowOwners(database: database)
+    private func isNew(
+        _ key: SQLValue, _ known: Known, notOf owner: String?, _ owners: RowOwners
+    ) throws -> Bool {
         let said = try owners.said(key, table)
         if known.sent != nil { return said != owner }
         // It may have been sent when it had another parent.
@@ -229,8 +230,6 @@ final class RowWriter {
         if isParent { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
         try held?.remove(key)
     }
-
-    // MARK: Reading
 
     // MARK: Writing
 

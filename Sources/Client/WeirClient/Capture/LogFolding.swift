@@ -41,10 +41,9 @@ struct LogFolding {
     /// With them the edit would be that of a row that the app has deleted.
     private var forgetKept: String {
         """
-        DELETE FROM \(table.log) WHERE seq <= ?1 AND kind = \(LogKind.replace.rawValue)
+        DELETE FROM \(table.log) AS e WHERE seq <= ?1 AND kind = \(LogKind.replace.rawValue)
         AND id NOT IN (SELECT id FROM \(table.log) WHERE seq <= ?1 AND kind = \(LogKind.insert.rawValue) AND id IS NOT NULL)
-        AND EXISTS (SELECT 1 FROM \(table.quotedName) AS t
-            WHERE t.\(table.quotedKey) = \(table.log).id AND \(table.log).id = t.\(table.quotedKey) COLLATE BINARY)
+        AND EXISTS (SELECT 1 FROM \(table.quotedName) AS t WHERE \(PendingRow.join(table)))
         """
     }
 

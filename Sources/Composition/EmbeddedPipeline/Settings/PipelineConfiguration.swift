@@ -76,14 +76,11 @@ package struct LimitsConfiguration: ConfigurationComponent {
             throw context.problem(with: \.limits.outcome.maxRowBytes, "is \(row), less than max-value-bytes, \(value)")
         }
         let touched = limits.outcome.maxBatchRowBytes
-        if row > touched {
-            if !context.isGiven(\.limits.outcome.maxBatchRowBytes) {
-                limits.outcome.maxBatchRowBytes = row
-                return
-            }
+        if row > touched, context.isGiven(\.limits.outcome.maxBatchRowBytes) {
             throw context.problem(
                 with: \.limits.outcome.maxBatchRowBytes, "is \(touched), less than max-row-bytes, \(row)")
         }
+        limits.outcome.maxBatchRowBytes = max(row, touched)
     }
 }
 

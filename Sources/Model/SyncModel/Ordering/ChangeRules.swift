@@ -35,14 +35,9 @@ struct ChangeRules {
     private var dropped: Set<RowKey> = []
     /// Rows of repeated changes: the device may have what an earlier version had.
     private var repeated: Set<RowKey> = []
-    /// The changes with a `changeId` that this part applied, in order.
-    private var applied: [AppliedChange] = []
-    /// The index in `applied`.
-    private var appliedIndex: [ShortDigest: Int] = [:]
+    private var applied: AppliedChanges
     /// Indexes of results that the part did not cause: of changes that were applied before it.
     private var repeatedResults: Set<Int> = []
-    /// The last change of each row that was applied before the part, where the part has several changes.
-    private var lastRepeats: [RowKey: Int] = [:]
 
     private struct TouchedRow {
         /// After the changes so far, with the values that it had before the part; `nil` when there is none.
@@ -66,7 +61,7 @@ struct ChangeRules {
 
     init(
         part: ChangePart, schema: Schema, reached: Schema, clock: TimeStampClock, timeStamp: TimeStamp,
-        usage: OwnerUsage, maximumRowBytes: Int
+        usage: OwnerUsage, maximumRowBytes: Int, applied known: (ShortDigest) -> AppliedChange?
     ) {
         self.part = part
         self.schema = schema
@@ -83,23 +78,14 @@ struct ChangeRules {
         rows.reserveCapacity(part.changes.count)
         positions.reserveCapacity(part.changes.count)
         hasRejection = part.isAtomic && part.hasIngestRefusal
-    }
-
-    /// Notes which changes were applied before the part; called before any is applied.
-    mutating func noteRepeats(applied known: (ShortDigest) -> AppliedChange?) {
-        guard part.rules >= 7, part.changes.count > 1 else { return }
-        for (index, change) in part.changes.enumerated() {
-            guard let identity = part.identity(of: change), known(identity.id)?.identity.content == identity.content
-            else { continue }
-            lastRepeats[RowKey(table: change.table, owner: part.owner, id: change.id)] = index
-        }
+        applied = AppliedChanges(of: part, known: known)
     }
 
     /// Applies the rules to one change: that of repeated changes, then rules 3 to 6.
     ///
     /// An atomic part that will abort still evaluates its remaining changes.
     mutating func apply(
-        _ change: Change, applied known: (ShortDigest) -> AppliedChange?, row lookup: (RowKey) -> OrderedRow?
+        _ change: Change, row lookup: (RowKey) -> OrderedRow?
     ) throws(OrderingMachine.Pause) {
         guard schema.tables.indices.contains(change.table) else {
             throw .invalidPart("a change names table \(change.table) of \(schema.tables.count)")
@@ -111,9 +97,8 @@ struct ChangeRules {
         guard let index = positions[key] ?? touch(key, lookup) else { return add(change, batchRowsTooLarge) }
         let identity = part.identity(of: change)
         if let identity {
-            if repeats(change, key, index, identity, known) { return }
-            // Stored now, it would replace what its device did after it.
-            if let last = lastRepeats[key], results.count < last { return add(change, .conflict) }
+            if repeats(change, key, index, identity) { return }
+            if applied.isOvertaken(key, at: results.count) { return add(change, .conflict) }
         }
         switch decide(change, on: rows[index]) {
         case .keep(let status):
@@ -128,7 +113,7 @@ struct ChangeRules {
             usage = usage.replacing(old, with: new)
             try write(change, key, index, values: values, isCreation: isCreation, isAltered: isAltered)
         }
-        if let identity { recordApplied(identity) }
+        if let identity, let status = results.last?.status { applied.record(identity, status) }
     }
 
     /// Looks up a row that no change has touched; `nil` for one that comes after the limit.
@@ -166,34 +151,17 @@ struct ChangeRules {
 
     /// Whether a change with its `changeId` was applied; then it has the same result, or is refused for other content.
     private mutating func repeats(
-        _ change: Change, _ key: RowKey, _ row: Int, _ identity: ChangeIdentity,
-        _ known: (ShortDigest) -> AppliedChange?
+        _ change: Change, _ key: RowKey, _ row: Int, _ identity: ChangeIdentity
     ) -> Bool {
-        let index = appliedIndex[identity.id]
-        guard let first = index.map({ applied[$0] }) ?? known(identity.id) else { return false }
+        guard let (first, isOwn) = applied.first(under: identity.id) else { return false }
         guard first.identity.content == identity.content else {
-            add(change, changeMismatch)
+            add(change, AppliedChanges.mismatch)
             return true
         }
-        if index == nil { repeatedResults.insert(results.count) }
+        if !isOwn { repeatedResults.insert(results.count) }
         add(change, first.status)
         dropRepeat(key, row)
         return true
-    }
-
-    private var changeMismatch: ChangeResult.Status {
-        .refused(
-            .changeMismatch,
-            message:
-                "this changeId was used before, for a change with other content that was applied: use each for one change"
-        )
-    }
-
-    /// Keeps the newest change if it was applied.
-    private mutating func recordApplied(_ identity: ChangeIdentity) {
-        guard let status = results.last?.status, let change = AppliedChange(identity, status) else { return }
-        appliedIndex[identity.id] = applied.count
-        applied.append(change)
     }
 
     /// The refusal of a change to a row that comes after the limit.
@@ -217,7 +185,7 @@ struct ChangeRules {
         let written = writtenRows()
         if mustSettle { settleHeld() }
         if hasRejection { locateShownRows(lookup) }
-        return (results, written, applied, usage, timeStamp, copiedBytes)
+        return (results, written, applied.own, usage, timeStamp, copiedBytes)
     }
 
     /// The rows that the part wrote, with their values, by timeStamp.
@@ -243,7 +211,7 @@ struct ChangeRules {
             results[position].heldFrom = nil
         }
         (rows, positions, writes) = ([], [:], [])
-        applied = []
+        applied.discardOwn()
         usage = usageBefore
         timeStamp = timeStampBefore
     }

@@ -83,9 +83,8 @@ package struct OrderingMachine: Sendable {
 
         var rules = ChangeRules(
             part: part, schema: version.schema, reached: reached, clock: clock, timeStamp: state.timeStamp,
-            usage: usage, maximumRowBytes: min(part.maxRowBytes, maximumRowBytes))
-        rules.noteRepeats(applied: applied)
-        for change in part.changes { try rules.apply(change, applied: applied, row: row) }
+            usage: usage, maximumRowBytes: min(part.maxRowBytes, maximumRowBytes), applied: applied)
+        for change in part.changes { try rules.apply(change, row: row) }
         let ordered = rules.finish(row: row)
         copied(ordered.copiedBytes)
         next.timeStamp = ordered.timeStamp

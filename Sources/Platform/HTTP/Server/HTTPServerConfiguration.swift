@@ -1,4 +1,4 @@
-import Glibc
+import ThreadExecutor
 
 /// The certificate and key of a server, as PEM files; read when it starts, and again while it runs.
 package struct HTTPTLSFiles: Sendable {
@@ -105,7 +105,7 @@ package struct HTTPServerConfiguration: Sendable {
 
     package init() {}
 
-    var threadCount: Int { threads ?? max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+    var threadCount: Int { threads ?? max(2, DedicatedThread.processors) }
 
     func validate() throws(HTTPServerError) {
         if let threads { try Self.check("threads", threads, in: 1...256) }

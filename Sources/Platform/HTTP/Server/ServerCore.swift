@@ -49,8 +49,7 @@ final class ServerCore: Sendable {
             threshold: configuration.compressionThreshold, inlineLimit: configuration.inlineCompressionLimit,
             level: configuration.compressionLevel)
         // Half of the processors, since the log, the stages and small requests need the others.
-        turns = try ThreadTurns(
-            name: "http-large-", count: max(1, ThreadTurns<BodyBudget.Holder>.processors / 2))
+        turns = try ThreadTurns(name: "http-large-", count: max(1, DedicatedThread.processors / 2))
         requestTime = configuration.requestTimeout.nanoseconds
         idleTime = configuration.idleTimeout.nanoseconds
     }
