@@ -127,13 +127,15 @@ package struct FanOutMetrics: Sendable {
     }
 
     func partition(_ number: Int) -> Partition {
-        Partition(
-            position: registry.position(of: .fanOut, in: number),
+        let position = registry.position(of: .fanOut, in: number)
+        return Partition(
+            position: position,
             serving: registry.gauge(.fanOutServing, [.partition: "\(number)"]),
             rebuilds: rebuilds,
             rebuildRows: registry.gauge(.fanOutRebuildRows, [.partition: "\(number)"]),
             rebuildExpectedRows: registry.gauge(.fanOutRebuildExpectedRows, [.partition: "\(number)"]),
             supervision: PartitionMetrics(
-                retries: retries, paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"])))
+                retries: retries, paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"]),
+                position: position))
     }
 }

@@ -11,7 +11,6 @@ package struct IngestMetrics: Sendable {
     private let droppedDeadLetters: Counter
     private let stepRecords: Histogram
     private let stepDuration: Histogram
-    private let positions: [Gauge]
     /// By partition; updated by its supervisor.
     let supervision: [PartitionMetrics]
 
@@ -30,9 +29,10 @@ package struct IngestMetrics: Sendable {
         stepRecords = registry.histogram(.ingestStepRecords)
         stepDuration = registry.histogram(.ingestStepDuration)
         let retries = registry.retries(of: .ingest)
-        positions = (0..<partitions).map { registry.position(of: .ingest, in: $0) }
         supervision = (0..<partitions).map {
-            PartitionMetrics(retries: retries, paused: registry.gauge(.ingestPaused, [.partition: "\($0)"]))
+            PartitionMetrics(
+                retries: retries, paused: registry.gauge(.ingestPaused, [.partition: "\($0)"]),
+                position: registry.position(of: .ingest, in: $0))
         }
     }
 
@@ -40,7 +40,7 @@ package struct IngestMetrics: Sendable {
     package func record(_ event: IngestEvent) {
         switch event {
         case .started(let partition, let nextOffset):
-            positions[partition].set(Int(nextOffset))
+            supervision[partition].position.set(Int(nextOffset))
         case .admitted(_, let counts):
             records.add(counts.records)
             changes.add(counts.changes)
@@ -48,7 +48,7 @@ package struct IngestMetrics: Sendable {
             stepRecords.record(counts.records)
             for (code, count) in counts.refusals { refusedChanges[code]?.add(count) }
         case .committed(let partition, let nextOffset, let duration):
-            positions[partition].set(Int(nextOffset))
+            supervision[partition].position.set(Int(nextOffset))
             stepDuration.record(duration)
         case .recordRefused(_, let refusal): refusedRecords[refusal.code]?.add()
         case .restarting, .paused, .resumed, .endedUncommitted: break

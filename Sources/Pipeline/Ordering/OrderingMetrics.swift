@@ -49,7 +49,7 @@ package struct OrderingMetrics: Sendable {
     func supervision(of partition: Int) -> PartitionMetrics {
         PartitionMetrics(
             retries: registry.retries(of: .ordering),
-            paused: registry.gauge(.orderingPaused, [.partition: "\(partition)"]))
+            paused: registry.gauge(.orderingPaused, [.partition: "\(partition)"]), position: position(in: partition))
     }
 
     /// Counts a step that was decided.

@@ -2,10 +2,10 @@
 extension Metric {
     package static let stageNextOffset = Metric(
         "stage_next_offset", .gauge, [.stage, .partition],
-        "Offset of the first record that the stage has not finished.")
+        "Offset of the first record that the stage has not finished, for each partition that the process works on.")
     package static let stageLagRecords = Metric(
         "stage_lag_records", .gauge, [.stage, .partition],
-        "Records in the log that the stage has not finished.")
+        "Records in the log that the stage has not finished, for each partition that the process works on.")
     package static let stageLagSeconds = Metric(
         "stage_lag_seconds", .gauge, [.stage, .partition],
         "Age of the oldest record that the stage has not finished, by the log's time; 0 if there is none.")

@@ -120,6 +120,17 @@ import Testing
         }
     }
 
+    /// A leader of the log's partition was replaced, for example.
+    @Test func theTimeInWhichAStreamAppliesNothingIsNoCost() async throws {
+        try await append(0..<2, of: abuser)
+        clock.advance(by: .milliseconds(1))
+        pass(0)
+        clock.advance(by: .seconds(5))
+        pass(1)
+        try await append(2..<2 + Self.first, of: abuser)
+        _ = await enterLater(abuser)
+    }
+
     @Test func anUploadThatFailsOrIsRefusedFreesItsPlace() async throws {
         try await append(0..<Self.first, of: abuser)
         let first = await enterLater(abuser)

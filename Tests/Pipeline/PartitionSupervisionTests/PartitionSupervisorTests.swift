@@ -17,12 +17,14 @@ import Testing
 
     private var paused: Gauge { registry.gauge(.orderingPaused, [.partition: "0"]) }
 
+    private var position: Gauge { registry.position(of: .ordering, in: 0) }
+
     private func supervisor(_ clock: (any Clock<Duration>)? = nil) -> PartitionSupervisor {
         PartitionSupervisor(
             "ordering of partition 0",
             retries: RetryPolicy(delays: .seconds(1)...(.seconds(4)), clock: clock ?? self.clock), schemas: schemas,
             failures: failures,
-            metrics: PartitionMetrics(retries: registry.retries(of: .ordering), paused: paused)
+            metrics: PartitionMetrics(retries: registry.retries(of: .ordering), paused: paused, position: position)
         ) { failure in
             switch failure as? Failure {
             case .passing: .retry
@@ -47,6 +49,23 @@ import Testing
         #expect(clock.sleeps == [1, 2, 1, 2].map(Duration.seconds))
         #expect(registry.retries(of: .ordering).value == 4)
         #expect(events.value == Array(repeating: "retrying", count: 4))
+    }
+
+    /// Another process works on it afterwards, and its lag is that process's.
+    @Test func positionIsUnknownOnceNothingWorksOnThePartition() async throws {
+        let position = position
+        try await supervisor().run { _ in
+            position.set(7)
+            #expect(position.value == 7)
+        }
+        #expect(position.value == nil)
+        await #expect(throws: Failure.ofStage) {
+            try await supervisor().run { _ in
+                position.set(8)
+                throw Failure.ofStage
+            }
+        }
+        #expect(position.value == nil)
     }
 
     @Test func partitionIsPausedUntilItsSchemaVersionIsKnown() async throws {

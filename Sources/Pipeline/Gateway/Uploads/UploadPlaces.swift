@@ -104,6 +104,8 @@ struct UploadPlaces {
     /// - Returns: the uploads that have no place any more.
     mutating func report(_ report: StreamReport, at now: Duration) -> [Ended] {
         let number = report.partition
+        // The time of an outage is no cost of the upload that ends it.
+        let wasStalled = now - streams[number].progress >= patience
         streams[number].progress = now
         let isNews = report.uploads.contains { source, progress in
             streams[number].known.uploads[source].map { $0 < progress } ?? true
@@ -125,7 +127,7 @@ struct UploadPlaces {
         if let newest = passed.last, let since = since.last { streams[number].last = (newest.caller, since) }
         return zip(passed, since).compactMap { upload, since in
             var upload = upload
-            if before > upload.appended { upload.cost = max(upload.cost, (now - before) / passed.count) }
+            if before > upload.appended, !wasStalled { upload.cost = max(upload.cost, (now - before) / passed.count) }
             if move(upload, from: number, at: now) { return nil }
             return Ended(caller: upload.caller, duration: now - max(upload.appended, since), cost: upload.cost)
         }

@@ -63,14 +63,14 @@ struct ClusterKillTests {
         let order = members.shuffled(using: &random)
         let moments = Array(0..<order.count).shuffled(using: &random)
         for (index, member) in order.enumerated() {
-            await progress.wait(for: Int.random(in: 1...50, using: &random))
+            try await progress.wait(for: Int.random(in: 1...50, using: &random))
             await member.kill()
             try member.startAgain()
             if index == moments[0] {
                 let broker = Int.random(in: 1...kafka.brokers, using: &random)
                 if case .kill = ends[0] { try await kafka.kill(broker) } else { try await kafka.stop(broker) }
                 // The other brokers continue without the one, leader or not.
-                if kafka.brokers > 1 { await progress.wait(for: Int.random(in: 40...120, using: &random)) }
+                if kafka.brokers > 1 { try await progress.wait(for: Int.random(in: 40...120, using: &random)) }
                 try await kafka.startAgain(broker)
             }
             if index == moments[1] {

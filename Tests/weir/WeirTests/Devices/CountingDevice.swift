@@ -48,7 +48,7 @@ struct CountingDevice: Sendable {
         for (number, results) in results where number > device.batch - 16 {
             let answer = try await device.client.get(
                 "/v1/batches/\(number)?knowledgeId=\(device.knowledgeID)")
-            if [202, 503].contains(answer.status) {
+            if [202, 429, 503].contains(answer.status) {
                 throw DeviceClient.Failure(description: "batch \(number) is not known yet", status: answer.status)
             }
             #expect(try answer.json()["batch"]["results"] == results, "the outcome of batch \(number)")
@@ -83,7 +83,9 @@ struct CountingDevice: Sendable {
             "changes": JSON(changes(of: device.batch).map(\.value)),
         ]
         let answer = try await device.client.post("/v1/upload", request)
-        if answer.status == 503 { throw DeviceClient.Failure(description: "the upload was rejected", status: 503) }
+        if [429, 503].contains(answer.status) {
+            throw DeviceClient.Failure(description: "the upload was rejected", status: answer.status)
+        }
         #expect(answer.status == 202)
         isUnanswered = false
     }
@@ -175,7 +177,7 @@ enum Retry {
     /// Whether the request may be repeated: no answer arrived, or the server asks for a retry.
     static func applies(to failure: DeviceClient.Failure) -> Bool {
         guard let status = failure.status else { return true }
-        return [202, 503, 504].contains(status)
+        return [202, 429, 503, 504].contains(status)
     }
 
     /// The pause before a retry, shorter than servers ask for.

@@ -55,13 +55,13 @@ struct Fleet: Sendable {
         let (gateways, progress) = (gateways, progress)
         let seeds = (0..<writers.count + readers.count).map { _ in random.next() }
         let (playingWriters, playingReaders) = (writers, readers)
-        async let written = Self.play(playingWriters, seeds, flag, gateways) { (device, port, random) in
+        async let written = Self.play(playingWriters, seeds, flag, gateways, progress) { (device, port, random) in
             device.device.move(to: port)
             progress.record()
             try await device.play(&random)
             progress.record()
         }
-        async let read = Self.play(playingReaders, Array(seeds.dropFirst(writers.count)), flag, gateways) {
+        async let read = Self.play(playingReaders, Array(seeds.dropFirst(writers.count)), flag, gateways, progress) {
             (device, port, random) in
             device.move(to: port)
             try await Self.pullPage(&device, &random)
@@ -138,7 +138,7 @@ struct Fleet: Sendable {
     }
 
     private static func play<Device: Sendable>(
-        _ devices: [Device], _ seeds: [UInt64], _ flag: StopFlag, _ gateways: Gateways,
+        _ devices: [Device], _ seeds: [UInt64], _ flag: StopFlag, _ gateways: Gateways, _ progress: Progress,
         _ step: @escaping @Sendable (inout Device, UInt16, inout SeededRandom) async throws -> Void
     ) async throws -> [Device] {
         try await withThrowingTaskGroup(of: (Int, Device).self) { group in
@@ -152,6 +152,11 @@ struct Fleet: Sendable {
                             try await step(&device, port, &random)
                         } catch let failure as DeviceClient.Failure where Retry.applies(to: failure) {
                             try await Retry.pause()
+                        } catch {
+                            // The others would play, and the test wait, forever.
+                            flag.set()
+                            progress.fail(error)
+                            throw error
                         }
                     }
                     return (index, device)

@@ -1,10 +1,13 @@
+import AsyncPrimitives
 import Synchronization
 
 /// Counts what devices do, so that a test can act after so many more requests and answers, whatever the time.
 final class Progress: Sendable {
     private struct State {
         var count = 0
-        var waiting: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        /// Why no more is counted.
+        var failure: (any Error)?
+        var waiting: [(count: Int, promise: Promise<(any Error)?>)] = []
     }
 
     private let state = Mutex(State())
@@ -17,14 +20,32 @@ final class Progress: Sendable {
             defer { state.waiting.removeAll { $0.count <= count } }
             return state.waiting.filter { $0.count <= count }
         }
-        for waiting in met { waiting.continuation.resume() }
+        for waiting in met { waiting.promise.fulfil(nil) }
+    }
+
+    /// Ends each wait, now and later, since a device has failed.
+    func fail(_ error: any Error) {
+        let waiting = state.withLock { state in
+            state.failure = state.failure ?? error
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for waiting in waiting { waiting.promise.fulfil(error) }
     }
 
     /// Waits for so many more requests and answers, at least one.
-    func wait(for more: Int) async {
-        await withCheckedContinuation { continuation in
-            state.withLock { $0.waiting.append(($0.count + more, continuation)) }
+    ///
+    /// - Throws: what a device has failed with; `CancellationError`.
+    func wait(for more: Int) async throws {
+        let promise = Promise<(any Error)?>()
+        state.withLock { state in
+            if let failure = state.failure {
+                promise.fulfil(failure)
+            } else {
+                state.waiting.append((state.count + more, promise))
+            }
         }
+        if let failure = await promise.value(cancelled: CancellationError()) { throw failure }
     }
 }
 

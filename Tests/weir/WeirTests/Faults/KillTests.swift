@@ -18,7 +18,7 @@ import Testing
             for _ in 0..<Self.kills {
                 let weir = try await TestServer.start(in: folder)
                 gateways.add(weir.port)
-                await progress.wait(for: Int.random(in: 1...60, using: &random))
+                try await progress.wait(for: Int.random(in: 1...60, using: &random))
                 #expect(await weir.kill() == SIGKILL)
                 gateways.remove(weir.port)
             }
