@@ -124,6 +124,7 @@ struct Registration {
         if isNew {
             try SideTables.create(for: table, columns: count, in: database)
         } else {
+            try SideTables.takeKeyType(of: table, columns: before, in: database)
             try SideTables.extend(table, from: before, to: count, in: database)
         }
         if count > before {

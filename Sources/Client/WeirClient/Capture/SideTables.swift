@@ -99,6 +99,39 @@ enum SideTables {
             """)
     }
 
+    /// Creates the side tables again if the app's table has a key of another type than when they were created, in which no key of theirs
+    /// would be found.
+    ///
+    /// - Parameter columns: how many numbers of columns they have.
+    /// - Throws: `WeirError.unsupportedTable` where they have rows: edits would be lost.
+    static func takeKeyType(of table: CapturedTable, columns: Int, in database: Database) throws {
+        let type = table.definition.key.affinity.declaredType
+        let before =
+            try database.map(
+                "SELECT type FROM pragma_table_info(?1) WHERE name = 'id'", [.text(table.state)]
+            ) { $0.string(at: 0) }.first ?? type
+        // A column that is declared UUID is of type NUMERIC, and its keys are texts.
+        let isText = [before, type].allSatisfy { ["TEXT", "NUMERIC"].contains($0) }
+        if before == type || isText { return }
+        let own = [table.log, table.edit, table.sent, table.state]
+        let shared = ["parked", "aside", "outcome", "key_change", "owner", "held"]
+        let known =
+            own.map { "SELECT 1 FROM \($0)" } + shared.map { "SELECT 1 FROM weir_\($0) WHERE tbl = \(table.number)" }
+        if try database.value(known.joined(separator: " UNION ALL ") + " LIMIT 1") != nil {
+            throw WeirError.unsupportedTable(
+                name: table.name,
+                reason: """
+                    its key \(table.definition.key.name) is of type \(type) and was of type \(before), under which its rows are \
+                    known: give it back its type, or call detach() before the type is changed
+                    """)
+        }
+        for side in own { try database.execute("DROP TABLE \(side)") }
+        for rows in ["removed", "orphan"] {
+            try database.run("DELETE FROM weir_\(rows) WHERE tbl = \(table.number)")
+        }
+        try create(for: table, columns: columns, in: database)
+    }
+
     /// Adds the columns that new numbers of columns need.
     static func extend(_ table: CapturedTable, from old: Int, to new: Int, in database: Database) throws {
         guard new > old else { return }
