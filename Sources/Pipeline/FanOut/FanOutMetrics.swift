@@ -127,15 +127,13 @@ package struct FanOutMetrics: Sendable {
     }
 
     func partition(_ number: Int) -> Partition {
-        let position = registry.position(of: .fanOut, in: number)
-        return Partition(
-            position: position,
+        Partition(
+            position: registry.position(of: .fanOut, in: number),
             serving: registry.gauge(.fanOutServing, [.partition: "\(number)"]),
             rebuilds: rebuilds,
             rebuildRows: registry.gauge(.fanOutRebuildRows, [.partition: "\(number)"]),
             rebuildExpectedRows: registry.gauge(.fanOutRebuildExpectedRows, [.partition: "\(number)"]),
             supervision: PartitionMetrics(
-                retries: retries, paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"]),
-                position: position))
+                retries: retries, paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"])))
     }
 }

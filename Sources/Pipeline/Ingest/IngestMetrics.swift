@@ -11,6 +11,7 @@ package struct IngestMetrics: Sendable {
     private let droppedDeadLetters: Counter
     private let stepRecords: Histogram
     private let stepDuration: Histogram
+    private let positions: [Gauge]
     /// By partition; updated by its supervisor.
     let supervision: [PartitionMetrics]
 
@@ -29,10 +30,12 @@ package struct IngestMetrics: Sendable {
         stepRecords = registry.histogram(.ingestStepRecords)
         stepDuration = registry.histogram(.ingestStepDuration)
         let retries = registry.retries(of: .ingest)
-        supervision = (0..<partitions).map {
+        let positions = (0..<partitions).map { registry.position(of: .ingest, in: $0) }
+        self.positions = positions
+        supervision = positions.enumerated().map { partition, position in
             PartitionMetrics(
-                retries: retries, paused: registry.gauge(.ingestPaused, [.partition: "\($0)"]),
-                position: registry.position(of: .ingest, in: $0))
+                retries: retries, paused: registry.gauge(.ingestPaused, [.partition: "\(partition)"]),
+                position: position)
         }
     }
 
@@ -40,7 +43,7 @@ package struct IngestMetrics: Sendable {
     package func record(_ event: IngestEvent) {
         switch event {
         case .started(let partition, let nextOffset):
-            supervision[partition].position.set(Int(nextOffset))
+            positions[partition].set(Int(nextOffset))
         case .admitted(_, let counts):
             records.add(counts.records)
             changes.add(counts.changes)
@@ -48,7 +51,7 @@ package struct IngestMetrics: Sendable {
             stepRecords.record(counts.records)
             for (code, count) in counts.refusals { refusedChanges[code]?.add(count) }
         case .committed(let partition, let nextOffset, let duration):
-            supervision[partition].position.set(Int(nextOffset))
+            positions[partition].set(Int(nextOffset))
             stepDuration.record(duration)
         case .recordRefused(_, let refusal): refusedRecords[refusal.code]?.add()
         case .restarting, .paused, .resumed, .endedUncommitted: break

@@ -37,10 +37,10 @@ package struct PartitionMetrics: Sendable {
     /// 1 while the partition waits for a schema version or is paused, else 0.
     package let paused: Gauge
     /// The offset of the next record, which the work sets; unknown while nothing works on the partition here, since it is
-    /// another process's then.
-    package let position: Gauge
+    /// another process's then. `nil` where the stage sees to that.
+    package let position: Gauge?
 
-    package init(retries: Counter, paused: Gauge, position: Gauge) {
+    package init(retries: Counter, paused: Gauge, position: Gauge? = nil) {
         self.retries = retries
         self.paused = paused
         self.position = position
@@ -125,7 +125,7 @@ package struct PartitionSupervisor: Sendable {
         let progress = PartitionProgress(metrics.paused) { [report] in report(.resumed) }
         defer {
             metrics.paused.set(0)
-            metrics.position.forget()
+            metrics.position?.forget()
             failures?.forget(name)
         }
         var (retry, pause) = (Backoff(retries), Backoff(pauses))

@@ -46,6 +46,20 @@ import Testing
         #expect(registry.counter(.fanOutRebuilds).value == world.partitions)
     }
 
+    /// Its lag shows, too, while the first record that comes afterwards cannot be applied.
+    @Test func theNextRecordIsKnownOfAPartitionThatHadNothingToApplyAtItsStart() async throws {
+        let world = World()
+        try world.upload([.person("p0", name: "A")], batch: 1)
+        try await withFolder { folder in
+            for _ in 0..<2 {
+                try await withFanOut(world, in: folder, metrics: FanOutMetrics(registry)) { service in
+                    try await service.caughtUp(with: world)
+                    #expect(registry.position(of: .fanOut, in: 0).value == Int(try await world.end(0)))
+                }
+            }
+        }
+    }
+
     @Test func countsIdleAndFailedPullsSeparately() async throws {
         let world = World()
         try await withFolder { folder in

@@ -129,6 +129,17 @@ import Testing
         #expect(try await second.value)
     }
 
+    /// It waited for no other upload there.
+    @Test func theTimeOnTheWayIntoAnotherStreamIsNoCost() async throws {
+        try await append(0..<1, of: abuser)
+        clock.advance(by: .milliseconds(100))
+        pass(0, in: 0, elsewhere: [1: 0])
+        clock.advance(by: .milliseconds(120))
+        pass(0, in: 1, part: 1)
+        try await append(1..<1 + Self.first, of: abuser)
+        _ = await enterLater(abuser)
+    }
+
     /// A linked caller's parts cost its own window, not that of the partition's owners.
     @Test func theTimeOfALinkedCallersPartsDoesNotCountForTheOwnersUploads() async throws {
         try await append(0..<1, of: abuser)

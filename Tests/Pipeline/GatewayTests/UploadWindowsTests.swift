@@ -120,6 +120,19 @@ import Testing
         }
     }
 
+    /// It is not known whose it was.
+    @Test func theTimeThatUploadsOfSeveralCallersTookTogetherIsNoCost() async throws {
+        try await append(0..<1, of: other)
+        try await append(1..<2, of: abuser)
+        try await append(2..<3, of: other)
+        clock.advance(by: .milliseconds(1))
+        pass(0)
+        clock.advance(by: Self.target * 2)
+        pass(2)
+        try await append(3..<3 + Self.first, of: abuser)
+        _ = await enterLater(abuser)
+    }
+
     /// A leader of the log's partition was replaced, for example.
     @Test func theTimeInWhichAStreamAppliesNothingIsNoCost() async throws {
         try await append(0..<2, of: abuser)

@@ -13,8 +13,18 @@ struct UploadPlaces {
         let appended: Duration
         /// The other partitions whose owners it names, but for those that it has waited for.
         var others: [Int]
+        /// When it got its place in the stream.
+        var entered: Duration
         /// The longest time that a stream which it has passed was busy with it.
         var cost = Duration.zero
+
+        init(_ reference: UploadReference, of caller: SyncID, appended: Duration, others: [Int]) {
+            self.caller = caller
+            self.reference = reference
+            self.appended = appended
+            self.others = others
+            entered = appended
+        }
     }
 
     /// An upload that can be pulled.
@@ -25,7 +35,8 @@ struct UploadPlaces {
         /// How long a stream was busy with it, as far as that shows.
         ///
         /// The time since another upload passed while it waited, on average of those that passed together. One that waited for none took
-        /// its way through the stages, which says nothing of its cost.
+        /// its way through the stages, which says nothing of its cost; of those of several callers that passed together it is not known
+        /// whose it was.
         let cost: Duration
     }
 
@@ -124,10 +135,13 @@ struct UploadPlaces {
         let (last, before) = (streams[number].last, streams[number].passed)
         let since = passed.map { last?.caller == $0.caller ? last?.since ?? before : before }
         streams[number].passed = now
+        let isOfOne = passed.allSatisfy { $0.caller == passed[0].caller }
         if let newest = passed.last, let since = since.last { streams[number].last = (newest.caller, since) }
         return zip(passed, since).compactMap { upload, since in
             var upload = upload
-            if before > upload.appended, !wasStalled { upload.cost = max(upload.cost, (now - before) / passed.count) }
+            if before > upload.entered, isOfOne, !wasStalled {
+                upload.cost = max(upload.cost, (now - before) / passed.count)
+            }
             if move(upload, from: number, at: now) { return nil }
             return Ended(caller: upload.caller, duration: now - max(upload.appended, since), cost: upload.cost)
         }
@@ -156,6 +170,7 @@ struct UploadPlaces {
             let newest = streams[own].known.partsElsewhere[next] ?? -1
             guard upload.reference.offset <= newest, !streams[next].hasPassed(upload.reference) else { continue }
             take(in: next, for: upload.caller, at: now)
+            upload.entered = now
             insert(upload, in: next)
             return true
         }

@@ -139,8 +139,7 @@ final class UploadWindows: Sendable {
     func appended(_ upload: UploadReference, of caller: SyncID, naming others: Set<Int> = []) {
         let now = clock.now()
         let admitted: [Waiter] = state.withLock { state in
-            let upload = UploadPlaces.Upload(
-                caller: caller, reference: upload, appended: now, others: others.sorted())
+            let upload = UploadPlaces.Upload(upload, of: caller, appended: now, others: others.sorted())
             return state.places.appended(upload, at: now) ? [] : freed(caller, &state, now)
         }
         fulfil(admitted, of: caller)
