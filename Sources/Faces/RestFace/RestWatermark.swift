@@ -40,6 +40,7 @@ struct RestWatermark: Sendable {
     func start(
         _ ts: TimeStamp, _ download: inout RestAnswers.Download
     ) async throws -> (above: TimeStamp, kept: TimeStamp) {
+        let begun = session.now
         let watermark = table.watermark(in: session.epoch)
         // Another gateway may have learned more, or shown the device a row.
         let positions = try await session.positions(isFresh: true)
@@ -47,7 +48,7 @@ struct RestWatermark: Sendable {
         let kept = max(known, WrittenPosition(session, of: table).value(in: positions))
         let newest = positions[table.newestDownload(in: session.epoch)] ?? 0
         let received = answers.received(session.device, table.index, ts: ts, mark: newest)
-        download.mark = try await mark(after: newest)
+        download.mark = try await mark(after: newest, begun: begun)
         if ts <= known { return (ts, kept) }
         var (passed, hasOthers) = try await passedOwn(from: max(known, received), to: ts)
         var isDurable = received > known || hasOthers
@@ -63,12 +64,15 @@ struct RestWatermark: Sendable {
     }
 
     /// Lets the other gateways know that the newest download begins in this one, if it was in another one before.
-    private func mark(after newest: Int64) async throws -> Int64 {
+    ///
+    /// Downloads are compared by when they began, as far as the gateways' clocks agree: a device may have given up one that waits, for
+    /// another one at another gateway.
+    private func mark(after newest: Int64, begun: Int64) async throws -> Int64 {
         guard session.sharesPositions else { return 0 }
         if newest > 0, answers.mark(of: session.device, table.index) == newest { return newest }
         // Not the same as in another gateway at the same time.
-        let mark = newest + .random(in: 1...1 << 30)
-        try await session.raise([table.newestDownload(in: session.epoch): mark], isDurable: true)
+        let mark = begun << 10 + .random(in: 1..<1 << 10)
+        if mark > newest { try await session.raise([table.newestDownload(in: session.epoch): mark], isDurable: true) }
         return mark
     }
 

@@ -52,6 +52,7 @@ import Testing
         }
         _ = try await get(0, first)
         know(first, second)
+        second.state.withLock { $0.now = 1 }
         let answer = try await second.respond(of: RestFace(), .get, "/rest/item", query: [("ts", "0")])
         #expect(answer.text == #"[{"id":"i1","title":"A","Ts":10,"Deleted":false}]"#)
         know(second, first)
@@ -59,6 +60,27 @@ import Testing
             try await first.respond(of: face, .post, "/rest/item", body: #"{"id":"i3","title":"C"}"#).status == 201)
         first.state.withLock { $0.rows = others + [Row("i3", at: 30, by: "phone", ["\"C\""])] }
         // This gateway does not know what the device has of the other one.
+        #expect(try await get(30, first).contains(#"{"id":"i2","title":"B","Ts":20,"Deleted":false}"#))
+    }
+
+    /// The first waits for the registry of devices until the device has got the answer of the second one.
+    @Test func aDownloadThatTheDeviceGaveUpForOneAtAnotherGatewayDoesNotCount() async throws {
+        let others = [Row("i1", at: 10, ["\"A\""]), Row("i2", at: 20, ["\"B\""])]
+        let (first, second) = (session(others), session(Array(others.prefix(1))))
+        for (now, session) in [first, second].enumerated() {
+            session.state.withLock {
+                $0.sharesPositions = true
+                $0.now = Int64(now)
+            }
+        }
+        let answer = try await second.respond(of: RestFace(), .get, "/rest/item", query: [("ts", "0")])
+        #expect(answer.text == #"[{"id":"i1","title":"A","Ts":10,"Deleted":false}]"#)
+        let known = second.state.withLock(\.durablePositions)
+        first.state.withLock { $0.durablePositions = known }
+        _ = try await get(0, first)
+        #expect(
+            try await first.respond(of: face, .post, "/rest/item", body: #"{"id":"i3","title":"C"}"#).status == 201)
+        first.state.withLock { $0.rows = others + [Row("i3", at: 30, by: "phone", ["\"C\""])] }
         #expect(try await get(30, first).contains(#"{"id":"i2","title":"B","Ts":20,"Deleted":false}"#))
     }
 

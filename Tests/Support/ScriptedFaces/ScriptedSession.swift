@@ -26,6 +26,8 @@ package final class ScriptedSession: FaceSession {
         package var afterRead: @Sendable (inout State) -> Void = { _ in }
         /// The least that no stream has reached.
         package var end = TimeStamp.maximum
+        /// This gateway's time.
+        package var now: Int64 = 0
         /// Whether there are other gateways.
         package var sharesPositions = false
         package var batches: [Batch] = []
@@ -89,7 +91,7 @@ package final class ScriptedSession: FaceSession {
     package let schema: SchemaHistory.Entry
     package let limits: SyncLimits
     package let epoch: String
-    package let now: Int64 = 0
+    package var now: Int64 { state.withLock(\.now) }
     /// What a batch does to the rows, or which status it has.
     private let apply: @Sendable (Batch, inout State) -> Void
 
