@@ -36,8 +36,9 @@ package struct PartitionMetrics: Sendable {
     package let retries: Counter
     /// 1 while the partition waits for a schema version or is paused, else 0.
     package let paused: Gauge
-    /// The offset of the next record, which the work sets; unknown while nothing works on the partition here, since it is
-    /// another process's then. `nil` where the stage sees to that.
+    /// The offset of the next record, which the work sets; `nil` where the stage itself forgets it.
+    ///
+    /// Unknown while nothing works on the partition here, since it is another process's then.
     package let position: Gauge?
 
     package init(retries: Counter, paused: Gauge, position: Gauge? = nil) {

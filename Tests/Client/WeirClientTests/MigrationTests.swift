@@ -106,6 +106,84 @@ import WeirClient
         #expect(server.live == [#"item \#(Self.uuid) {"note":"n","title":"edited"} 2"#])
     }
 
+    /// What the app writes to them until it is mended is sent.
+    @Test func otherTablesAreCapturedWhereAMigrationLeavesOneThatIsRefused() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await Device(
+            "\(Device.schema); CREATE TABLE thing (id TEXT PRIMARY KEY NOT NULL, title TEXT)",
+            tables: ["item", "thing"])
+        try device.run("INSERT INTO item VALUES ('\(Self.uuid)', 'A', 'n'); INSERT INTO thing VALUES ('t', 'T')")
+        try await device.attach(server)
+        try await device.weir.sync()
+        await device.weir.close()
+        await #expect(throws: WeirError.self) {
+            try await Weir.migrate(url(device), tables: ["item", "thing"]) {
+                try device.run(Self.changingKeys(to: "BLOB", Self.bytes))
+            }
+        }
+        try device.run("UPDATE thing SET title = 'edited'")
+        let weir = try await Weir.migrate(url(device), tables: ["item", "thing"]) {
+            try device.run(Self.changingKeys(to: "TEXT", "'\(Self.uuid)'"))
+        }
+        #expect(await weir.gaps.map(\.table) == ["item"])
+        try await attach(weir, server)
+        try await weir.sync()
+        #expect(server.live.last == #"thing t {"title":"edited"} 2"#)
+    }
+
+    /// Attaching adopts all rows.
+    @Test func aKeyOfAnotherTypeIsTakenBeforeTheFileIsAttached() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await Device()
+        try device.run("INSERT INTO item VALUES ('\(Self.uuid)', 'A', 'n')")
+        await device.weir.close()
+        let weir = try await Weir.migrate(url(device), tables: ["item"]) {
+            try device.run(Self.changingKeys(to: "BLOB", Self.bytes))
+        }
+        try await attach(weir, server)
+        try await weir.sync()
+        #expect(server.live == [#"item \#(Self.uuid) {"note":"n","title":"A"} 1"#])
+    }
+
+    /// The app had declared another type than the server's ids have.
+    @Test func aKeyOfAnotherTypeIsTakenIfNoRowHadOneOfTheFirst() async throws {
+        let server = ContractServer(Self.tables)
+        server.write("item", "a", ["title": "A", "note": "n"])
+        let device = try await Device("CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT, note TEXT)")
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try await device.weir.parkedRows().count == 1)
+        await device.weir.close()
+        let weir = try await Weir.migrate(url(device), tables: ["item"]) {
+            try device.run(Self.changingKeys(to: "TEXT", "id"))
+        }
+        try await attach(weir, server)
+        server.write("item", "b", ["title": "B", "note": "n"])
+        try await weir.sync()
+        #expect(try device.rows("SELECT id FROM item ORDER BY id") == ["a", "b"])
+    }
+
+    /// In whichever order the tables are named.
+    @Test(arguments: [["item", "thing"], ["thing", "item"]])
+    func aTableThatGetsTheNameOfARenamedOneIsAnother(tables: [String]) async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET title = 'edited' WHERE id = 'a'; DELETE FROM item WHERE id <> 'a'")
+        let weir = try await Weir.migrate(url(device), tables: tables) {
+            try device.run(
+                """
+                ALTER TABLE item RENAME TO thing;
+                CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT, note TEXT);
+                INSERT INTO item VALUES (1, 'other', 'n');
+                """)
+        }
+        #expect(await weir.gaps.map(\.table) == ["item"])
+        #expect(try await weir.pendingRows() == 3)
+        try device.run("UPDATE thing SET title = 'again'; UPDATE item SET title = 'new'")
+        #expect(try await weir.pendingRows() == 4)
+        await weir.close()
+    }
+
     @Test func aKeyOfAnotherTypeIsTakenOnceTheFileIsDetached() async throws {
         let server = ContractServer(Self.tables)
         let device = try await Device()

@@ -204,4 +204,23 @@ import WeirClient
         #expect(try app.query("SELECT count(*) FROM item WHERE note = 'n'") == ["200"])
         await weir.close()
     }
+
+    @Test func aMigrationMayRemoveACollationThatTheAppDoesNotRegisterAnyMore() async throws {
+        let app = try App("CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL COLLATE backwards, title TEXT, note TEXT)")
+        let weir = try await Weir.open(app.url, tables: ["item"], prepareConnection: Self.register)
+        await weir.close()
+        try app.database.execute(
+            "INSERT INTO item VALUES ('a', 'A', 'n'); INSERT OR IGNORE INTO item VALUES ('a', 'B', 'n')")
+        let migrated = try await Weir.migrate(app.url, tables: ["item"]) {
+            try app.database.execute(
+                """
+                CREATE TABLE new_item (id TEXT PRIMARY KEY NOT NULL, title TEXT, note TEXT);
+                INSERT INTO new_item SELECT * FROM item;
+                DROP TABLE item;
+                ALTER TABLE new_item RENAME TO item;
+                """)
+        }
+        #expect(try await migrated.pendingRows() == 1)
+        await migrated.close()
+    }
 }

@@ -139,7 +139,7 @@ package struct Freezing {
         let isDeletion: Bool
         /// Columns that were changed and that the server does not have.
         let unknown: [CapturedTable.Column]
-        /// The owner that a creation has by its parents.
+        /// The owner that a creation has by its parents, or with the deleted row under its key.
         let newOwner: String?
         /// Whether its key was that of another owner's row, which is deleted.
         let isReused: Bool
@@ -166,6 +166,9 @@ package struct Freezing {
         if case .create(base: 0) = change, row.owner == nil {
             newOwner = try owners.inherited(key, of: table, among: tables)
             row.owner = newOwner
+        } else if row.isOverTombstone, !isReused, table.definition.keyKind == .integer {
+            // New rows that name it are of that owner, too, and a deleted integer says nothing of it.
+            newOwner = row.owner
         }
         do {
             let json = try row.json(change, of: table, as: server)

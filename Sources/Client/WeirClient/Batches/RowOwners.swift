@@ -133,13 +133,14 @@ struct RowOwners {
                 guard writable.contains(owner) else { continue }
                 for (foreign, parent) in Self.parents(of: table, among: tables) {
                     let column = "t.\(quoted(foreign.columns[0]))"
+                    let isLive = parent.definition.keyKind == .integer ? " AND NOT deleted" : ""
                     found += try database.run(
                         """
                         INSERT OR IGNORE INTO weir_owner (tbl, id, sync_id)
                         SELECT \(table.number), e.id, ?1 FROM \(table.edit) AS e
                         JOIN \(table.quotedName) AS t ON \(PendingRow.join(table))
                         WHERE NOT \(Self.isKnown("e.id", table.number, table))
-                        AND (\(column) IN (SELECT id FROM \(parent.state) WHERE owner = ?1)
+                        AND (\(column) IN (SELECT id FROM \(parent.state) WHERE owner = ?1\(isLive))
                             OR \(column) IN (SELECT id FROM weir_owner WHERE tbl = \(parent.number) AND sync_id = ?1))
                         """, [.text(owner)])
                 }

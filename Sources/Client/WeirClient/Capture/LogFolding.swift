@@ -10,30 +10,39 @@ struct LogFolding {
 
     /// Folds all of the log, in transactions of a slice each.
     func foldInSlices(in database: Database) throws {
+        var checked: Int64 = 0
         // Most logs are empty, which is seen without the write lock.
         while try database.value("SELECT 1 FROM \(table.log) LIMIT 1") != nil {
-            _ = try database.transaction(writesRows: false) { try fold(in: database, limit: Self.slice) }
+            try database.transaction(writesRows: false) { try fold(in: database, limit: Self.slice, checked: &checked) }
         }
     }
 
-    /// Folds the oldest rows of the log, as part of the open transaction.
+    /// Folds all of the log, as part of the open transaction.
+    func fold(in database: Database) throws {
+        var checked: Int64 = 0
+        try fold(in: database, limit: .max, checked: &checked)
+    }
+
+    /// Folds the oldest rows of the log.
     ///
-    /// - Parameter limit: how many; all by default.
-    /// - Returns: whether any was there.
-    @discardableResult
-    func fold(in database: Database, limit: Int? = nil) throws -> Bool {
+    /// - Parameters:
+    ///   - limit: how many.
+    ///   - checked: up to where no record is left of a row that was not replaced.
+    private func fold(in database: Database, limit: Int, checked: inout Int64) throws {
         let newest = try database.integer("SELECT max(seq) FROM \(table.log)")
         let oldest = try database.integer("SELECT min(seq) FROM \(table.log)")
-        guard let newest, let oldest else { return false }
-        var end = limit.map { min(newest, oldest + Int64($0) - 1) } ?? newest
-        // With what the statement has done that could have replaced rows.
-        let next = "SELECT min(seq) FROM \(table.log) WHERE seq >= ?1 AND kind <> \(LogKind.replace.rawValue)"
-        if end < newest { end = try database.integer(next, [.integer(end)]) ?? newest }
-        try database.run(forgetKept, [.integer(end)])
+        guard let newest, let oldest else { return }
+        let end = newest - oldest < limit ? newest : oldest + Int64(limit) - 1
+        if end > checked {
+            // In all of the log: the insertion that follows a replacement may be far behind it.
+            try database.run(forgetKept)
+            checked = newest
+        }
         // Rows without a key cannot be synced; freezing reports them.
         try database.run(upsert, [.integer(end)])
         try database.run("DELETE FROM \(table.log) WHERE seq <= ?1", [.integer(end)])
-        return true
+        // SQLite counts from 1 again in an empty log.
+        if end == newest { checked = 0 }
     }
 
     /// Forgets the records of rows that an insertion could have replaced, and has not: it was ignored, or has updated the row instead.
@@ -41,8 +50,8 @@ struct LogFolding {
     /// With them the edit would be that of a row that the app has deleted.
     private var forgetKept: String {
         """
-        DELETE FROM \(table.log) AS e WHERE seq <= ?1 AND kind = \(LogKind.replace.rawValue)
-        AND id NOT IN (SELECT id FROM \(table.log) WHERE seq <= ?1 AND kind = \(LogKind.insert.rawValue) AND id IS NOT NULL)
+        DELETE FROM \(table.log) AS e WHERE kind = \(LogKind.replace.rawValue)
+        AND id NOT IN (SELECT id FROM \(table.log) WHERE kind = \(LogKind.insert.rawValue) AND id IS NOT NULL)
         AND EXISTS (SELECT 1 FROM \(table.quotedName) AS t WHERE \(PendingRow.join(table)))
         """
     }

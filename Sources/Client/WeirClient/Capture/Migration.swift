@@ -20,11 +20,16 @@ struct Migration {
     /// - Parameter backfill: whether values of added columns are to be captured then, also if the process is killed meanwhile.
     func begin(backfill: Bool) throws {
         if backfill { try database.setMeta("backfill", .integer(1)) }
-        // What the app has done to a row shows while it is there.
-        for (_, table) in try CapturedTable.registered(in: database) {
-            if let table { try LogFolding(table: table).fold(in: database) }
-        }
         let listed = try database.map("SELECT number FROM weir_table WHERE listed") { Int($0.integer(at: 0)) }
+        for (number, table) in try CapturedTable.registered(in: database) where listed.contains(number) {
+            guard let table else { continue }
+            do {
+                // What the app has done to a row shows while it is there.
+                try LogFolding(table: table).fold(in: database)
+            } catch let error as WeirError where error.isOfStatement {
+                // The app may not register a collation any more that the migration removes: folded after it.
+            }
+        }
         for number in listed {
             let triggers = try CaptureTriggers.present(ofTable: number, in: database)
             for trigger in triggers { try database.execute("DROP TRIGGER \(quoted(trigger.name))") }
@@ -192,7 +197,12 @@ extension Weir {
             await weir.undoMigration(of: before)
             throw error
         }
-        try await weir.openTheFile(isMigrated: true)
+        do {
+            try await weir.openTheFile(isMigrated: true)
+        } catch {
+            await weir.undoMigration(of: tables)
+            throw error
+        }
         return weir
     }
 
@@ -208,15 +218,22 @@ extension Weir {
         }
     }
 
-    /// Captures changes of the tables as before.
+    /// Captures changes of the tables as before, but for those that cannot be synced as they are now.
     private func undoMigration(of tables: [String]) {
-        do {
-            try ClientFile(
-                path: path, tables: tables, isMigrated: true, hasFailed: true, prepare: prepareConnection
-            ).database.close()
-        } catch {
-            // A part of the migrations was committed, and a table is not what it was. The next call that opens the file captures again,
-            // and says in ``gaps`` what may have been missed.
+        var tables = tables
+        while !tables.isEmpty {
+            do {
+                return try ClientFile(
+                    path: path, tables: tables, isMigrated: true, hasFailed: true, prepare: prepareConnection
+                ).database.close()
+            } catch WeirError.unsupportedTable(let name, _)
+                where tables.contains(where: { foldedName($0) == foldedName(name) })
+            {
+                tables.removeAll { foldedName($0) == foldedName(name) }
+            } catch {
+                // The next call that opens the file captures again, and says in ``gaps`` what may have been missed.
+                return
+            }
         }
     }
 }

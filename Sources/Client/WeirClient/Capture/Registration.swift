@@ -72,16 +72,13 @@ struct Registration {
 
     /// The number of a table that was registered before, under its name, or under another one before it was renamed.
     private func number(of definition: TableDefinition) throws -> Int? {
-        if let number = try database.integer(
-            "SELECT number FROM weir_table WHERE lower(name) = lower(?1)", [.text(definition.name)])
-        {
-            return Int(number)
-        }
-        // ALTER TABLE … RENAME keeps a table's triggers, whose names have its number.
-        return try database.integer(
+        // ALTER TABLE … RENAME keeps a table's triggers, whose names have its number; another table may have got the name.
+        try database.integer(
             """
-            SELECT t.number FROM weir_table AS t JOIN sqlite_schema AS s
-            ON s.type = 'trigger' AND s.name = 'weir_' || t.number || '_insert' WHERE s.tbl_name = ?1
+            SELECT t.number FROM weir_table AS t LEFT JOIN sqlite_schema AS s
+            ON s.type = 'trigger' AND s.name = 'weir_' || t.number || '_insert'
+            WHERE s.tbl_name = ?1 OR s.name IS NULL AND lower(t.name) = lower(?1)
+            ORDER BY s.name IS NULL, t.listed DESC, t.number DESC LIMIT 1
             """, [.text(definition.name)]
         ).map { Int($0) }
     }

@@ -103,7 +103,8 @@ enum SideTables {
     /// would be found.
     ///
     /// - Parameter columns: how many numbers of columns they have.
-    /// - Throws: `WeirError.unsupportedTable` where they have rows: edits would be lost.
+    /// - Throws: `WeirError.unsupportedTable` where the account has rows under keys of that type: edits would be lost. Without an account
+    ///   there is nothing to lose: attaching adopts all rows.
     static func takeKeyType(of table: CapturedTable, columns: Int, in database: Database) throws {
         let type = table.definition.key.affinity.declaredType
         let before =
@@ -114,10 +115,13 @@ enum SideTables {
         let isText = [before, type].allSatisfy { ["TEXT", "NUMERIC"].contains($0) }
         if before == type || isText { return }
         let own = [table.log, table.edit, table.sent, table.state]
-        let shared = ["parked", "aside", "outcome", "key_change", "owner", "held"]
-        let known =
-            own.map { "SELECT 1 FROM \($0)" } + shared.map { "SELECT 1 FROM weir_\($0) WHERE tbl = \(table.number)" }
-        if try database.value(known.joined(separator: " UNION ALL ") + " LIMIT 1") != nil {
+        // Not what has ended, nor what waits for having no key of that type.
+        let shared = [
+            ("parked", " AND key IS NOT NULL"), ("aside", " AND resolution IS NULL"), ("outcome", " AND place IS NULL"),
+            ("key_change", ""), ("owner", ""), ("held", ""),
+        ].map { "weir_\($0) WHERE tbl = \(table.number)\($1)" }
+        let known = (own + shared).map { "SELECT 1 FROM \($0)" }.joined(separator: " UNION ALL ")
+        if try database.meta("account") != nil, try database.value(known + " LIMIT 1") != nil {
             throw WeirError.unsupportedTable(
                 name: table.name,
                 reason: """
@@ -126,8 +130,8 @@ enum SideTables {
                     """)
         }
         for side in own { try database.execute("DROP TABLE \(side)") }
-        for rows in ["removed", "orphan"] {
-            try database.run("DELETE FROM weir_\(rows) WHERE tbl = \(table.number)")
+        for rows in shared + ["removed", "orphan"].map({ "weir_\($0) WHERE tbl = \(table.number)" }) {
+            try database.run("DELETE FROM \(rows)")
         }
         try create(for: table, columns: columns, in: database)
     }

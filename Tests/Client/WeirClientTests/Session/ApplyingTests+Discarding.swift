@@ -142,4 +142,26 @@ extension ApplyingTests {
         #expect(try await device.weir.keptEdits().count == 1)
         #expect(try device.rows() == ["a bad -"])
     }
+
+    /// A trigger of the app writes before the insertion is recorded, and slices of the log end between what one statement has done.
+    @Test func aReplacedRowIsTheServersAgainWhereverASliceOfTheLogEnds() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device()
+        try device.run(
+            """
+            WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+            INSERT INTO item SELECT 'r' || i, 'A', 'n' FROM n
+            """)
+        try await device.attach(server)
+        try await device.weir.sync()
+        try device.run(
+            """
+            CREATE TRIGGER app AFTER INSERT ON item BEGIN UPDATE item SET note = 'app' WHERE id = NEW.id; END;
+            INSERT OR REPLACE INTO item SELECT id, 'B', 'm' FROM item
+            """)
+        #expect(try await device.weir.pendingRows() == 1200)
+        for number in 1...1200 { #expect(try await device.weir.discard("item", .text("r\(number)"))) }
+        #expect(try device.rows("SELECT DISTINCT title || note FROM item") == ["An"])
+        #expect(try await device.weir.pendingRows() == 0)
+    }
 }

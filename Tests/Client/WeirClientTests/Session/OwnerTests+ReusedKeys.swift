@@ -281,4 +281,26 @@ extension OwnerTests {
         #expect(try device.rows("SELECT title FROM item") == ["mine"])
         #expect(try await device.weir.pendingRows() == 0)
     }
+
+    /// The row is not at the server again when its child is sent, in the same batch.
+    @Test func aChildOfAnOwnersRowThatIsInsertedAgainIsTheOwners() async throws {
+        let server = ContractServer(["list": ["title": "text"], "item": ["list": "text"], "note": ["item": "integer"]])
+        server.state.withLock { ($0.links, $0.linkAccess) = (["xyz"], .write) }
+        server.write("list", "l", ["title": "theirs"], owner: "xyz")
+        server.write("item", "7", ["list": "l"], owner: "xyz")
+        let device = try await Device(
+            """
+            CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, title TEXT);
+            CREATE TABLE item (id INTEGER PRIMARY KEY, list TEXT REFERENCES list);
+            CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, item INTEGER REFERENCES item);
+            """, tables: ["list", "item", "note"])
+        try await device.attach(server)
+        try await device.weir.sync()
+        try device.run("DELETE FROM item")
+        try await device.weir.sync()
+        try device.run("INSERT INTO item VALUES (7, 'l'); INSERT INTO note VALUES ('n', 7)")
+        try await device.weir.sync()
+        #expect(owners(server) == ["list l": "xyz", "item 7": "xyz", "note n": "xyz"])
+        #expect(try await device.weir.pendingRows() == 0)
+    }
 }
