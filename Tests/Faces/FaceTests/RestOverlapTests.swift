@@ -22,6 +22,12 @@ import Testing
         try await session.respond(of: face, .get, "/rest/item", query: [("ts", "\(ts)")]).text
     }
 
+    /// What one gateway has stored, the other reads from the registry of devices.
+    private func know(_ source: ScriptedSession, _ target: ScriptedSession) {
+        let stored = source.state.withLock(\.durablePositions)
+        target.state.withLock { $0.durablePositions = stored }
+    }
+
     /// The first has a row more, since it is read later, which a device that has the answer of the second lacks.
     @Test func theAnswerOfADownloadThatBeganEarlierDoesNotCount() async throws {
         let others = [Row("i1", at: 10, ["\"A\""]), Row("i2", at: 20, ["\"B\""])]
@@ -46,10 +52,6 @@ import Testing
         let others = [Row("i1", at: 10, ["\"A\""]), Row("i2", at: 20, ["\"B\""])]
         let (first, second) = (session(others), session(Array(others.prefix(1))))
         for session in [first, second] { session.state.withLock { $0.sharesPositions = true } }
-        func know(_ source: ScriptedSession, _ target: ScriptedSession) {
-            let stored = source.state.withLock(\.durablePositions)
-            target.state.withLock { $0.durablePositions = stored }
-        }
         _ = try await get(0, first)
         know(first, second)
         second.state.withLock { $0.now = 1 }
@@ -75,8 +77,7 @@ import Testing
         }
         let answer = try await second.respond(of: RestFace(), .get, "/rest/item", query: [("ts", "0")])
         #expect(answer.text == #"[{"id":"i1","title":"A","Ts":10,"Deleted":false}]"#)
-        let known = second.state.withLock(\.durablePositions)
-        first.state.withLock { $0.durablePositions = known }
+        know(second, first)
         _ = try await get(0, first)
         #expect(
             try await first.respond(of: face, .post, "/rest/item", body: #"{"id":"i3","title":"C"}"#).status == 201)

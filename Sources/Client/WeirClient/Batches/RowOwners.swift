@@ -47,12 +47,16 @@ struct RowOwners {
 
     /// A condition for keys of rows that the server has, whose owners are decided.
     ///
-    /// The key of a deleted row says nothing of a new one where it is an integer, since SQLite gives these again.
-    ///
     /// - Parameter table: `nil` for one that is no longer there.
     static func isKnown(_ key: String, _ number: Int, _ table: CapturedTable?) -> String {
-        let isLive = table?.definition.keyKind == .integer ? " AND NOT r.deleted" : ""
-        return "EXISTS (SELECT 1 FROM \(CapturedTable.state(number)) AS r WHERE r.id = \(key)\(isLive))"
+        "EXISTS (SELECT 1 FROM \(CapturedTable.state(number)) AS r WHERE r.id = \(key)\(isLive(table)))"
+    }
+
+    /// A further condition for the server's rows `r` that say whose the rows under their keys are.
+    ///
+    /// The key of a deleted row says nothing of a new one where it is an integer, since SQLite gives these again.
+    private static func isLive(_ table: CapturedTable?) -> String {
+        table?.definition.keyKind == .integer ? " AND NOT r.deleted" : ""
     }
 
     /// Whether a row that the app has inserted under the key of a deleted one is another row, since SQLite gives integers again.
@@ -133,14 +137,13 @@ struct RowOwners {
                 guard writable.contains(owner) else { continue }
                 for (foreign, parent) in Self.parents(of: table, among: tables) {
                     let column = "t.\(quoted(foreign.columns[0]))"
-                    let isLive = parent.definition.keyKind == .integer ? " AND NOT deleted" : ""
                     found += try database.run(
                         """
                         INSERT OR IGNORE INTO weir_owner (tbl, id, sync_id)
                         SELECT \(table.number), e.id, ?1 FROM \(table.edit) AS e
                         JOIN \(table.quotedName) AS t ON \(PendingRow.join(table))
                         WHERE NOT \(Self.isKnown("e.id", table.number, table))
-                        AND (\(column) IN (SELECT id FROM \(parent.state) WHERE owner = ?1\(isLive))
+                        AND (\(column) IN (SELECT r.id FROM \(parent.state) AS r WHERE r.owner = ?1\(Self.isLive(parent)))
                             OR \(column) IN (SELECT id FROM weir_owner WHERE tbl = \(parent.number) AND sync_id = ?1))
                         """, [.text(owner)])
                 }

@@ -194,13 +194,13 @@ extension Weir {
         do {
             try await migration()
         } catch {
-            await weir.undoMigration(of: before)
+            await weir.captureAgain(before)
             throw error
         }
         do {
             try await weir.openTheFile(isMigrated: true)
         } catch {
-            await weir.undoMigration(of: tables)
+            await weir.captureAgain(tables)
             throw error
         }
         return weir
@@ -218,22 +218,17 @@ extension Weir {
         }
     }
 
-    /// Captures changes of the tables as before, but for those that cannot be synced as they are now.
-    private func undoMigration(of tables: [String]) {
-        var tables = tables
-        while !tables.isEmpty {
-            do {
-                return try ClientFile(
-                    path: path, tables: tables, isMigrated: true, hasFailed: true, prepare: prepareConnection
-                ).database.close()
-            } catch WeirError.unsupportedTable(let name, _)
-                where tables.contains(where: { foldedName($0) == foldedName(name) })
-            {
-                tables.removeAll { foldedName($0) == foldedName(name) }
-            } catch {
-                // The next call that opens the file captures again, and says in ``gaps`` what may have been missed.
-                return
-            }
+    /// Captures changes of the tables again after a failure, but of those that cannot be synced as they are now.
+    private func captureAgain(_ tables: [String]) {
+        do {
+            try ClientFile(
+                path: path, tables: tables, isMigrated: true, hasFailed: true, prepare: prepareConnection
+            ).database.close()
+        } catch WeirError.unsupportedTable(let name, _) {
+            let others = tables.filter { foldedName($0) != foldedName(name) }
+            if !others.isEmpty, others.count < tables.count { captureAgain(others) }
+        } catch {
+            // The next call that opens the file captures again, and says in ``gaps`` what may have been missed.
         }
     }
 }
