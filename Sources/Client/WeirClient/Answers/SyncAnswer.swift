@@ -199,6 +199,16 @@ package struct ServerRow: Equatable, Sendable {
         return (syncID, knowledgeID)
     }
 
+    /// The device that has created the row; `nil` if that is not said.
+    func readCreator() throws -> String? {
+        var creator: String?
+        var reader = JSONReader(json)
+        try reader.object { reader, name in
+            if name == "knowledgeId" { creator = try reader.string() } else { try reader.skip() }
+        }
+        return creator
+    }
+
     /// Whether a device of an account has written this version.
     func isWritten(by device: String, of account: String) throws -> Bool {
         guard let writer = try readWriter() else { return false }

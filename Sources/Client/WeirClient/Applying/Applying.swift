@@ -271,8 +271,14 @@ package struct Applying {
         _ writer: RowWriter, _ completion: Completion
     ) throws {
         let result = outcome.results[sent.position]
-        try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
         let known = try KnownVersion(sent.key, of: table, in: database)
+        if let tombstone = outcome.tombstone(of: sent.position),
+            try insertsAgain(
+                sent, result.status, over: tombstone, ChangeContent(change), known, writer, owners: completion.owners)
+        {
+            return
+        }
+        try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
         switch result.status {
         case .applied, .deleted:
             let change = try ChangeContent(change)
@@ -325,7 +331,7 @@ package struct Applying {
     }
 
     /// The owner for whose row a change was sent; `nil` for the account itself.
-    private func owner(of change: ChangeContent) -> String? { change.owner.flatMap { $0 == account ? nil : $0 } }
+    func owner(of change: ChangeContent) -> String? { change.owner.flatMap { $0 == account ? nil : $0 } }
 
     /// Gives a row the server's values in place of an edit that is over.
     private func restore(_ sent: SentRow, to known: KnownVersion, _ writer: RowWriter) throws {

@@ -22,23 +22,39 @@ extension RowWriter {
         guard known.isEdited, known.timeStamp.map({ $0 < row.timeStamp }) ?? true else {
             return
         }
-        // A row that the app has never seen, unless it is this device's own, of a batch whose outcome was lost. There is nothing in a
-        // tombstone that could be overwritten.
-        guard let base = known.timeStamp ?? (row.isDeleted || receiver.isDraining ? nil : 0) else { return }
+        guard let base = try known.timeStamp ?? baseOfUnknown(known, beneath: row, receiver) else { return }
         let isOwn = try receiver.device.map { try row.isWritten(by: $0, of: account) } ?? false
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
             // A copy of the file may have written it under the same name, unless this one has sent the row without an outcome.
             let isOwn = isOwn && (known.sent != nil || edit.wasSent)
             // Another device's tombstone that this one has edited is its own version as well, but the app has not seen the deletion. One
-            // that was sent under the name that the device had before may have become this tombstone.
-            let isDeletionOfIt = edit.hasDeletion && (isOwn || receiver.isDraining && edit.wasSent)
+            // that was sent under the name that the device had before may have become this tombstone; in another history it has its name still.
+            let mayHaveSentIt = receiver.isDraining && edit.wasSent && !known.isForgotten
+            let isDeletionOfIt = edit.hasDeletion && (isOwn || mayHaveSentIt)
             let isSeen = row.isDeleted ? isDeletionOfIt || known.sent?.isSentDeletion == true : isOwn
             if isSeen { continue }
             try database.run(
                 "UPDATE \(side) SET seen = CASE WHEN base IS NULL THEN ?3 ELSE seen END, base = coalesce(base, ?2) WHERE id = ?1",
                 [key, .integer(base), seen?[side] ?? .blob(json(of: []))])
         }
+    }
+
+    /// The version that the app has seen of a row whose version the file does not know; `nil` if that is the one that has come.
+    private func baseOfUnknown(_ known: Known, beneath row: ServerRow, _ receiver: Receiver) throws -> Int64? {
+        // A row that the app has never seen, unless it is this device's own, of a batch whose outcome was lost.
+        guard row.isDeleted else { return receiver.isDraining ? nil : 0 }
+        // There is nothing in a tombstone that could be overwritten, unless it is that of a row which the app had: in another history,
+        if known.isForgotten { return known.isDeleted ? nil : PendingRow.anyVersion }
+        // or by an insertion that the server has stored before another device has deleted the row.
+        let wasSent = known.sent != nil || known.edit?.wasSent == true
+        return try wasSent && isCreatedHere(row) ? PendingRow.anyVersion : nil
+    }
+
+    /// Whether this device has created a row, be it under a name that it had before.
+    private func isCreatedHere(_ row: ServerRow) throws -> Bool {
+        guard let creator = try row.readCreator() else { return false }
+        return try SessionRecord(database: database).isOwnName(creator)
     }
 
     /// The values that the app has seen in the columns of its edits, as JSON of the contract, by the table of the edit; those of a version

@@ -34,6 +34,8 @@ extension RowWriter {
         var edit: Edit?
         var sent: Edit?
         var isEdited: Bool { edit != nil || sent != nil }
+        /// Whether the file has the row in a version of another history.
+        var isForgotten: Bool { place != nil && timeStamp == nil }
 
         func isPending(_ column: CapturedTable.Column) -> Bool {
             edit?.masks.contains(column) == true || sent?.masks.contains(column) == true

@@ -96,6 +96,8 @@ package struct Freezing {
                         isFull = true
                     } else {
                         taken.append((row, body.changes))
+                        // Rows of this table that name it follow.
+                        if let owner = row.newOwner { try owners.record(owner, of: key, table) }
                         body.append(row.json)
                         isFull = body.changes >= min(limits.changes, Self.mostChanges)
                     }

@@ -73,7 +73,9 @@ struct PendingRow {
         updatedAt = row.updatedAt
         owner = row.owner
         // A tombstone that was pulled beneath the edit of a row that was there deletes that one.
-        isOverTombstone = row.exists && row.isTombstone && row.isInserted && (!row.wasThere || row.base == row.version)
+        isOverTombstone =
+            row.exists && row.isTombstone && row.isInserted
+            && (row.base == row.version || !row.wasThere && row.base != Self.anyVersion)
         let differs = (0..<count).map { row.values[$0] != row.before[$0] }
         unknown =
             row.exists && row.isTouched
@@ -101,6 +103,9 @@ struct PendingRow {
         case (false, nil): change = nil
         }
     }
+
+    /// The base of an edit of a row that was deleted since the app has seen it in a version that is not known: less than each tombstone's timeStamp.
+    static let anyVersion: Int64 = 1
 
     /// What the statement reads before the columns.
     private static let fixed = 8

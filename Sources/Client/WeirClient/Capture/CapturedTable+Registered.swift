@@ -1,7 +1,14 @@
 extension CapturedTable {
     /// The tables whose changes are captured, or were before they were no longer listed, by their numbers; `nil` for one that is gone.
+    ///
+    /// One that was renamed since is found by its triggers.
     static func registered(in database: Database) throws -> [(number: Int, table: CapturedTable?)] {
-        let known = try database.map("SELECT number, name, columns FROM weir_table ORDER BY number") {
+        let known = try database.map(
+            """
+            SELECT t.number, coalesce(s.tbl_name, t.name), t.columns FROM weir_table AS t LEFT JOIN sqlite_schema AS s
+            ON s.type = 'trigger' AND s.name = 'weir_' || t.number || '_insert' ORDER BY t.number
+            """
+        ) {
             (number: Int($0.integer(at: 0)), name: $0.string(at: 1), columns: Int($0.integer(at: 2)))
         }
         return try known.map { table in

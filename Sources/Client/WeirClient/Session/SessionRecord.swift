@@ -67,11 +67,18 @@ package struct SessionRecord {
     ///
     /// - Parameter given: by the app, unless the file has had the name before: another copy may have it still.
     func renew(_ given: String?) throws {
-        let former = "former_id "
-        if let device = try device { try database.setMeta(former + device, .integer(1)) }
-        let new = try given.flatMap { try database.meta(former + $0) == nil ? $0 : nil }
+        if let device = try device { try database.setMeta(Self.former + device, .integer(1)) }
+        let new = try given.flatMap { try database.meta(Self.former + $0) == nil ? $0 : nil }
         try database.setMeta("knowledge_id", .text(new ?? UUID().uuidString.lowercased()))
     }
+
+    /// Whether a knowledgeId is the file's, or was.
+    func isOwnName(_ knowledgeID: String) throws -> Bool {
+        try device == knowledgeID || database.meta(Self.former + knowledgeID) != nil
+    }
+
+    /// Before the names that the file had.
+    private static let former = "former_id "
 
     // MARK: Server
 

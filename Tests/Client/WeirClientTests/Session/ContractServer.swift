@@ -150,6 +150,9 @@ extension ContractServer.State {
         return timeStamp
     }
 
+    /// Makes a row a tombstone as it is.
+    mutating func delete(_ table: String, _ id: String) { rows["\(table) \(id)"]?.isDeleted = true }
+
     private mutating func append(_ row: ContractServer.Row, _ key: String) {
         let stream = ContractServer.Stream(owner: row.owner, creator: row.creator)
         streams[stream, default: []].append(ContractServer.Version(timeStamp: row.timeStamp, key: key))

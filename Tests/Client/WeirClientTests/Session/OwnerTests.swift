@@ -52,6 +52,25 @@ import WeirClient
         #expect(try device.rows("SELECT tbl FROM weir_owner").isEmpty)
     }
 
+    /// A parent is sent in the same batch, and is in the same table.
+    @Test func newRowsOfATreeBelongToTheOwnerOfTheRowThatTheyAreBelow() async throws {
+        let server = ContractServer(["node": ["parent": "text"]])
+        server.state.withLock { $0.links = ["xyz"] }
+        server.write("node", "theirs", [:], owner: "xyz")
+        let device = try await Device(
+            "CREATE TABLE node (id TEXT PRIMARY KEY NOT NULL, parent TEXT REFERENCES node)", tables: ["node"])
+        try await device.attach(server)
+        try await device.weir.sync()
+        try device.run("INSERT INTO node VALUES ('c', 'theirs'), ('b', 'c'), ('a', 'b'), ('own', NULL), ('d', 'own')")
+        try await device.weir.sync()
+        #expect(
+            owners(server) == [
+                "node theirs": "xyz", "node c": "xyz", "node b": "xyz", "node a": "xyz", "node own": "abc",
+                "node d": "abc",
+            ])
+        #expect(try device.rows("SELECT tbl FROM weir_owner").isEmpty)
+    }
+
     @Test(arguments: ["", "; UPDATE list SET id = 'new' WHERE id = 'own'"])
     func aRowBesideThoseThatMayOnlyBeReadIsTheAccounts(keyChange: String) async throws {
         let (server, device) = try await scene(access: .read)

@@ -50,6 +50,24 @@ import WeirClient
         #expect(try await device.weir.pendingRows() == 0)
     }
 
+    /// The record of an insertion that was ignored means nothing while the row is there.
+    @Test func isFoldedBeforeAMigrationThatRemovesRows() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        try device.run("INSERT OR IGNORE INTO item VALUES ('a', 'T', 'n'); ALTER TABLE item RENAME TO thing")
+        await device.weir.close()
+        let url = URL(fileURLWithPath: device.folder.file())
+        let migrated = try await Weir.migrate(url, tables: ["thing"]) {
+            try device.run("DELETE FROM thing WHERE id = 'a'")
+        }
+        await migrated.close()
+        try device.run("ALTER TABLE thing RENAME TO item")
+        try await device.restart()
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(server.live.count == 2)
+    }
+
     @Test func whileAnAnswerIsWaitedForIsMissedByNameAndLosesNothing() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device.synced(server)

@@ -1,0 +1,129 @@
+import Synchronization
+import Testing
+import WeirClient
+
+/// Rows that another device has deleted, and whose deletion the app has not seen when it writes them.
+@Suite(.timeLimit(.minutes(5))) struct UnseenDeletionTests {
+    private static let policies = ["lastSyncWins", "checkBase"]
+
+    private func server(_ policy: String = "lastSyncWins") -> ContractServer {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.policy = policy }
+        return server
+    }
+
+    /// A tombstone of a row that only other devices had.
+    private func writeTombstone(_ server: ContractServer) {
+        server.write("item", "a", ["title": "theirs"])
+        server.write("item", "a", nil)
+    }
+
+    // MARK: Rows that the app never had
+
+    /// Whether the tombstone is pulled before the insertion is sent.
+    @Test(arguments: policies, [false, true]) func aNewRowUnderTheKeyOfADeletedOneIsStored(
+        policy: String, isPulled: Bool
+    ) async throws {
+        let server = server(policy)
+        let device = try await Device.synced(server)
+        try device.run("DELETE FROM item")
+        try await device.weir.sync()
+        server.write("item", "c", ["title": "theirs"])
+        server.write("item", "c", nil)
+        if isPulled {
+            try await device.pull(server, beneath: "INSERT INTO item VALUES ('c', 'mine', NULL)")
+        } else {
+            try device.run("INSERT INTO item VALUES ('c', 'mine', NULL)")
+        }
+        try await device.weir.sync()
+        #expect(try device.rows() == ["c mine -"])
+        #expect(server.live == [#"item c {"note":null,"title":"mine"} \#(isPulled || policy == "checkBase" ? 3 : 4)"#])
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(try await device.weir.keptEdits().isEmpty)
+    }
+
+    @Test func aRowThatIsInsertedAgainAfterItsDeletionIsStoredAlsoWhereItsTombstoneWasEdited() async throws {
+        let server = server()
+        let device = try await Device.synced(server)
+        try device.run("DELETE FROM item WHERE id = 'a'")
+        try await device.weir.sync()
+        server.state.withLock { state in
+            state.write("item", "a", ["title": "late"], device: "other")
+            state.delete("item", "a")
+        }
+        try device.run("INSERT INTO item VALUES ('a', 'again', NULL)")
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a again -", "b B -"])
+        #expect(server.live.first?.contains("again") == true)
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    @Test func whatTheAppDoesWithANewRowWhileItMeetsATombstoneIsStored() async throws {
+        for (sql, rows) in [
+            ("UPDATE item SET note = 'later' WHERE id = 'c'", ["a A -", "b B -", "c mine later"]),
+            ("DELETE FROM item WHERE id = 'c'", ["a A -", "b B -"]),
+        ] {
+            let server = server()
+            let device = try await Device.synced(server)
+            server.write("item", "c", ["title": "theirs"])
+            server.write("item", "c", nil)
+            try device.run("INSERT INTO item VALUES ('c', 'mine', NULL)")
+            try await device.attach(device.network(server, writing: sql))
+            try await device.weir.sync()
+            #expect(try device.rows() == rows)
+            #expect(server.live.count == rows.count)
+            #expect(try await device.weir.pendingRows() == 0)
+        }
+    }
+
+    // MARK: Rows that the app had
+
+    /// Whether the batch with the row, whose outcome was lost, had reached the server.
+    @Test(arguments: ["outcome_expired", "batch_mismatch"], [Fault.lostAnswer, .lostRequest])
+    func aNewRowThatWasStoredAndDeletedByAnotherDeviceStaysDeleted(code: String, fault: Fault) async throws {
+        let server = server()
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        if fault == .lostRequest { writeTombstone(server) }
+        try device.run("INSERT INTO item VALUES ('a', 'mine', NULL)")
+        try await device.sync(with: server, losing: fault)
+        if fault == .lostAnswer { server.write("item", "a", nil) }
+        server.state.withLock { $0.refusal = code }
+        try await device.attach(server)
+        try await device.weir.sync()
+        // A tombstone of another row says nothing of this one.
+        #expect(try device.rows() == (fault == .lostAnswer ? [] : ["a mine -"]))
+        #expect(server.live.count == (fault == .lostAnswer ? 0 : 1))
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    @Test(arguments: [
+        "UPDATE item SET title = 'mine' WHERE id = 'a'",
+        "DELETE FROM item WHERE id = 'a'; INSERT INTO item VALUES ('a', 'mine', NULL)",
+        "INSERT OR REPLACE INTO item VALUES ('a', 'mine', NULL)",
+    ])
+    func anEditOfADeletedRowDoesNotReviveItInAnotherHistory(sql: String) async throws {
+        let server = server()
+        let device = try await Device.synced(server)
+        try device.run(sql)
+        server.write("item", "a", nil)
+        server.state.withLock { $0.changeHistory(to: "e2") }
+        try await device.weir.sync()
+        #expect(try device.rows() == ["b B -"])
+        #expect(server.live.count == 1)
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    @Test func aRowThatTheAppHasDeletedAndInsertsAgainLivesInAnotherHistory() async throws {
+        let server = server()
+        let device = try await Device.synced(server)
+        try device.run("DELETE FROM item WHERE id = 'a'")
+        try await device.weir.sync()
+        try device.run("INSERT INTO item VALUES ('a', 'again', NULL)")
+        server.state.withLock { $0.changeHistory(to: "e2") }
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a again -", "b B -"])
+        #expect(server.live.count == 2)
+    }
+}
