@@ -212,7 +212,10 @@ import WeirClient
         try await app.run("DELETE FROM item", by: writer)
         #expect(try app.sync() == [#"{"table":"item","id":"a","deleted":true,"base":101}"#])
         try await app.run("INSERT INTO item VALUES ('a', 'again', NULL)", by: writer)
-        #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"title":"again","note":null},"base":102}"#])
+        #expect(
+            try app.sync() == [
+                #"{"table":"item","id":"a","values":{"title":"again","note":null},"base":102,"ifBase":true}"#
+            ])
         try await app.run("UPDATE item SET title = 'live'", by: writer)
         #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"title":"live"},"base":103}"#])
     }
@@ -340,7 +343,7 @@ import WeirClient
         try await app.run("INSERT OR REPLACE INTO t VALUES ('k', 'v')", by: writer)
         #expect(
             try app.sync() == [
-                #"{"table":"t","id":"k","values":{"v":"v"},"base":103}"#,
+                #"{"table":"t","id":"k","values":{"v":"v"},"base":103,"ifBase":true}"#,
                 #"{"table":"t","id":"K","deleted":true,"base":102}"#,
             ])
     }

@@ -90,7 +90,10 @@ import WeirClient
         _ = try app.frozen()
         try app.run("INSERT INTO item VALUES ('a', 'new', NULL)")
         try app.acknowledge()
-        #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"title":"new","note":null},"base":102}"#])
+        #expect(
+            try app.sync() == [
+                #"{"table":"item","id":"a","values":{"title":"new","note":null},"base":102,"ifBase":true}"#
+            ])
     }
 
     @Test func anEditKeepsTheBaseThatItWasGiven() throws {

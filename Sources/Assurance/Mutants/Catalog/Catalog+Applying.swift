@@ -70,6 +70,16 @@ extension Catalog {
             .expression, "a new row is taken for another owner's of its key", in: writer,
             "known.place == nil && known.isEdited", "false", tests: "OwnerTests"),
         .client(
+            .expression, "a new row goes where the tombstone of another one was not pulled yet",
+            in: "Applying/SentRow.swift", "change.isCreation || isRevival", "isRevival", tests: "UnseenDeletionTests"),
+        .client(
+            .expression, "an edit revives a row in another history whose deletion the app has not seen", in: bases,
+            "known.isDeleted && isInsertion ? nil : PendingRow.anyVersion", "nil", tests: "UnseenDeletionTests"),
+        .client(
+            .expression, "a row of a lost outcome is revived that another device has deleted", in: bases,
+            "wasSent && isCreatedHere(row)", "wasSent && isCreatedHere(row) && row.id.isEmpty",
+            tests: "UnseenDeletionTests"),
+        .client(
             .statement, "a row without a parent is not looked for", in: "Applying/RowWriter+Parents.swift",
             "try selectOrphan?.rows([key]) { _ in try OrphanRows.record(key, of: table, in: database) }",
             tests: "OrphanRowsTests"),

@@ -108,16 +108,6 @@ extension BatchOutcome {
     /// Whether a change was not judged since the rows of its batch are too large together.
     func isTooLarge(_ position: Int) -> Bool { results[position].code == "batch_rows_too_large" }
 
-    /// The timeStamp of the tombstone that a change has met, and that it has not seen; `nil` if there is none.
-    func tombstone(of position: Int) -> Int64? {
-        let result = results[position]
-        switch result.status {
-        case .deleted: return result.timeStamp
-        case .conflict: return row(of: position).flatMap { $0.isDeleted ? $0.timeStamp : nil }
-        case .applied, .refused: return nil
-        }
-    }
-
     /// Whether a change was not stored for its own sake.
     func hasFailed(_ position: Int) -> Bool {
         [.conflict, .refused].contains(results[position].status) && !isAborted(position) && !isTooLarge(position)

@@ -272,10 +272,7 @@ package struct Applying {
     ) throws {
         let result = outcome.results[sent.position]
         let known = try KnownVersion(sent.key, of: table, in: database)
-        if let tombstone = outcome.tombstone(of: sent.position),
-            try insertsAgain(
-                sent, result.status, over: tombstone, ChangeContent(change), known, writer, owners: completion.owners)
-        {
+        if try insertsAgain(sent, result, outcome, ChangeContent(change), known, writer, owners: completion.owners) {
             return
         }
         try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])

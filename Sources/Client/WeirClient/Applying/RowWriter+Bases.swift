@@ -45,7 +45,11 @@ extension RowWriter {
         // A row that the app has never seen, unless it is this device's own, of a batch whose outcome was lost.
         guard row.isDeleted else { return receiver.isDraining ? nil : 0 }
         // There is nothing in a tombstone that could be overwritten, unless it is that of a row which the app had: in another history,
-        if known.isForgotten { return known.isDeleted ? nil : PendingRow.anyVersion }
+        if known.isForgotten {
+            // but not where the app has inserted it over the tombstone.
+            let isInsertion = (known.sent ?? known.edit).map { $0.masks.isWhole && !$0.hasDeletion } ?? false
+            return known.isDeleted && isInsertion ? nil : PendingRow.anyVersion
+        }
         // or by an insertion that the server has stored before another device has deleted the row.
         let wasSent = known.sent != nil || known.edit?.wasSent == true
         return try wasSent && isCreatedHere(row) ? PendingRow.anyVersion : nil

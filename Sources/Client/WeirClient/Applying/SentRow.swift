@@ -3,7 +3,7 @@ struct SentRow {
     let position: Int
     let key: SQLValue
     let isDeletion: Bool
-    /// Whether the app has inserted the row where it had none.
+    /// Whether the app has inserted the row where it had none; rows that were adopted were there before.
     let isNew: Bool
     /// The values that the app has seen where others were pulled since, as JSON.
     let seen: [UInt8]?
@@ -12,7 +12,6 @@ struct SentRow {
 
     static func all(of table: CapturedTable, in database: Database) throws -> [SentRow] {
         let before = ValuesBefore(table: table)
-        // Rows that were adopted were there before.
         let isNew = "m0 = -1 AND v0 <> -1 AND was_there IS NOT 1"
         let columns = (["position", "id", "deleted", "seen", isNew] + before.columns).joined(separator: ", ")
         return try database.map("SELECT \(columns) FROM \(table.sent) ORDER BY position") { row in
@@ -25,32 +24,45 @@ struct SentRow {
 }
 
 extension Applying {
-    /// Makes an insertion pending again that has met the tombstone of a row which the app does not have: bringing that row back overwrites
-    /// nothing, and is what follows where the tombstone is pulled first.
+    /// Makes the app's insertion pending again where it has met a version that it has not seen: with the base that it would have had if that
+    /// had been pulled first.
+    ///
+    /// Bringing a deleted row back overwrites nothing. It is sent on condition of the tombstone, so that of several devices which insert
+    /// the row one does it, and the others are based on its row.
     ///
     /// - Parameters:
-    ///   - tombstone: its timeStamp.
     ///   - known: the row's version that the file has.
     ///   - owners: those whose rows the file may have.
     /// - Returns: whether it is pending again.
     func insertsAgain(
-        _ sent: SentRow, _ outcome: ChangeResult.Status, over tombstone: Int64, _ change: ChangeContent,
+        _ sent: SentRow, _ result: ChangeResult, _ outcome: BatchOutcome, _ change: ChangeContent,
         _ known: KnownVersion?, _ writer: RowWriter, owners: Set<String>
     ) throws -> Bool {
-        guard sent.isNew, change.base != PendingRow.anyVersion,
-            known.map({ $0.isDeleted || $0.timeStamp < tombstone }) ?? true
-        else { return false }
-        // Of rows that changes of keys connect, none was stored where one is in conflict.
-        if try outcome == .conflict && database.value("SELECT 1 FROM weir_key_change WHERE sent LIMIT 1") != nil {
-            return false
-        }
+        // The app has seen no version but a tombstone, which the file still has.
+        let isRevival = known.map { $0.isDeleted && $0.timeStamp == change.base } ?? false
+        guard sent.isNew, change.isCreation || isRevival else { return false }
         let owner = owner(of: change)
         if let owner, !owners.contains(owner) { return false }
+        var tombstone: Int64?
+        switch result.status {
+        case .applied, .refused: return false
+        case .deleted: tombstone = result.timeStamp
+        case .conflict:
+            // Of rows that changes of keys connect, none was stored where one is in conflict.
+            let isAtomic = try database.value("SELECT 1 FROM weir_key_change WHERE sent LIMIT 1") != nil
+            guard !isAtomic, let row = outcome.row(of: sent.position), row.isDeleted || isRevival else { return false }
+            if row.isDeleted { tombstone = row.timeStamp }
+        }
         let table = writer.table
         try Thawing(database: database).thaw(table.number, columns: table.columnNumbers, sent.key)
-        try database.run("UPDATE \(table.edit) SET base = NULL, seen = NULL WHERE id = ?1", [sent.key])
-        if known.map({ $0.timeStamp < tombstone }) ?? true {
+        // 0: the app has never seen the row that is there.
+        try database.run(
+            "UPDATE \(table.edit) SET base = ?2, seen = NULL WHERE id = ?1",
+            [sent.key, tombstone == nil ? .integer(0) : .null])
+        if let tombstone, known.map({ $0.timeStamp < tombstone }) ?? true {
             try writer.record(sent.key, tombstone, isDeleted: true, owner: owner, writer: .null)
+        } else if tombstone == nil, let row = outcome.row(of: sent.position) {
+            try write(row, try WriteState(file))
         }
         return true
     }

@@ -82,33 +82,26 @@ package struct Freezing {
                 }
                 continue
             }
-            // Edits are moved once all keys were read: a table is not changed while it is read.
-            var settled: [(key: SQLValue, unknown: [CapturedTable.Column])] = []
-            var taken: [(row: EncodedRow, position: Int)] = []
             _ = try PendingKeys(table: table, kind: kind).forEach(in: database) { key in
                 switch try encode(key, of: table, as: server) {
                 case .held: break
-                case .nothing(let unknown): settled.append((key, unknown))
+                case .nothing(let unknown):
+                    try end(key, of: table, holding: unknown)
+                    try RowOwners.forget(key, ofTable: table.number, in: database)
                 case .change(let row):
                     if body.bytes(of: [row.json]) > limits.bytes {
                         hold(key, of: table, "its change has \(row.json.count) bytes, more than a batch may have")
                     } else if body.changes > 0, body.bytes(adding: row.json) > limits.divisibleBytes {
                         isFull = true
                     } else {
-                        taken.append((row, body.changes))
-                        // Rows of this table that name it follow.
-                        if let owner = row.newOwner { try owners.record(owner, of: key, table) }
+                        // Before rows of this table that name it: they have its owner.
+                        try move(row, to: body.changes)
                         body.append(row.json)
                         isFull = body.changes >= min(limits.changes, Self.mostChanges)
                     }
                 }
                 return !isFull
             }
-            for row in settled {
-                try end(row.key, of: table, holding: row.unknown)
-                try RowOwners.forget(row.key, ofTable: table.number, in: database)
-            }
-            for (row, position) in taken { try move(row, to: position) }
         }
     }
 
@@ -165,7 +158,7 @@ package struct Freezing {
         let isReused = try owners.isReused(row, of: table, among: tables)
         if isReused { (change, row.owner) = (.create(base: 0), try owners.said(key, table)) }
         var newOwner: String?
-        if case .create(base: 0) = change, row.owner == nil {
+        if case .create(base: 0, _) = change, row.owner == nil {
             newOwner = try owners.inherited(key, of: table, among: tables)
             row.owner = newOwner
         } else if row.isOverTombstone, !isReused, table.definition.keyKind == .integer {

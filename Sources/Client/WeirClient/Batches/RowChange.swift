@@ -7,12 +7,12 @@ import JSONText
 /// | exists | unknown | creation, with every column |
 /// | exists | live, and pulled beneath its insertion | the same: the app has never seen that row, so `base` is 0, and the server decides |
 /// | exists | live | update of the columns changed; every column, on condition of `base`, if it was inserted again |
-/// | exists | deleted | creation again, with every column, based on the tombstone |
+/// | exists | deleted | creation again, with every column, based on the tombstone; on condition of it if the row was inserted over it |
 /// | is gone | live | deletion; on condition of `base` if it may have been done before, or is that of a row that the app has not seen |
 /// | is gone | unknown or deleted | none |
 /// | is gone, and its deletion was not captured | any | none |
 enum RowChange: Equatable {
-    case create(base: Int64)
+    case create(base: Int64, isConditional: Bool = false)
     /// With the numbers of the columns.
     case update(base: Int64, columns: Set<Int>)
     case rewrite(base: Int64)
@@ -86,8 +86,10 @@ struct PendingRow {
         case (true, _) where !row.isTouched: change = nil
         case (true, nil): change = .create(base: 0)
         // The app has not seen the row that was deleted: reviving it overwrites nothing.
-        case (true, 0?) where row.isTombstone && row.isInserted: change = .create(base: row.version)
-        case (true, let base?) where row.isTombstone: change = .create(base: base)
+        case (true, 0?) where row.isTombstone && row.isInserted:
+            change = .create(base: row.version, isConditional: true)
+        case (true, let base?) where row.isTombstone:
+            change = .create(base: base, isConditional: row.isInserted && base == row.version)
         // The server has received the insertion before, in a batch whose outcome is not known; or another device has inserted the same.
         case (true, _?) where row.isInserted && row.isPulled && !known.contains { differs[$0] }: change = nil
         case (true, 0?) where row.isInserted: change = .create(base: 0)
@@ -155,9 +157,10 @@ extension PendingRow {
             json.member("deleted", true)
             json.member("base", base)
             if isConditional { json.member("ifBase", true) }
-        case .create(let base):
+        case .create(let base, let isConditional):
             try write(nil, of: table, as: server, to: &json)
             json.member("base", base)
+            if isConditional { json.member("ifBase", true) }
         case .update(let base, let columns):
             try write(columns, of: table, as: server, to: &json)
             json.member("base", base)

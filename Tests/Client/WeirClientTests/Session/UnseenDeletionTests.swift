@@ -38,6 +38,7 @@ import WeirClient
         try await device.weir.sync()
         #expect(try device.rows() == ["c mine -"])
         #expect(server.live == [#"item c {"note":null,"title":"mine"} \#(isPulled || policy == "checkBase" ? 3 : 4)"#])
+        #expect(server.requests.suffix(2).contains { String(decoding: $0.body, as: UTF8.self).contains("ifBase") })
         #expect(try await device.weir.pendingRows() == 0)
         #expect(try await device.weir.keptEdits().isEmpty)
     }
@@ -56,6 +57,33 @@ import WeirClient
         #expect(try device.rows() == ["a again -", "b B -"])
         #expect(server.live.first?.contains("again") == true)
         #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    /// Each has sent it before it has pulled the tombstone, which each of them then has written.
+    @Test(arguments: policies) func ofDevicesThatInsertOneDeletedRowEachIsStoredOrShown(policy: String) async throws {
+        let server = server(policy)
+        writeTombstone(server)
+        var devices: [Device] = []
+        for _ in 0..<3 {
+            let device = try await Device()
+            try await device.attach(server)
+            // Nothing is pulled before.
+            let transport = ScriptedTransport { request, number in
+                if number > 0 { throw ScriptedTransport.Lost() }
+                return try await server.send(request)
+            }
+            try device.run("INSERT INTO item VALUES ('a', 'mine \(devices.count)', NULL)")
+            try await device.attach(transport)
+            await #expect(throws: SyncError.self) { try await device.weir.sync() }
+            try await device.attach(server)
+            devices.append(device)
+        }
+        for _ in 0..<2 { for device in devices { try await device.weir.sync() } }
+        for device in devices {
+            #expect(try device.rows() == devices[0].rows() && device.rows().count == 1)
+            #expect(try await device.weir.pendingRows() == 0)
+        }
+        #expect(server.live.count == 1)
     }
 
     @Test func whatTheAppDoesWithANewRowWhileItMeetsATombstoneIsStored() async throws {
@@ -96,6 +124,45 @@ import WeirClient
         #expect(try device.rows() == (fault == .lostAnswer ? [] : ["a mine -"]))
         #expect(server.live.count == (fault == .lostAnswer ? 0 : 1))
         #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    /// The row has come from the server before another device deletes it, so the app has seen it.
+    @Test func aNewRowThatHasComeBackIsNotRevivedWhereItIsDeletedThen() async throws {
+        let server = server()
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        try device.run("INSERT INTO item VALUES ('a', 'mine', NULL)")
+        try await device.sync(with: server, losing: .lostAnswer)
+        try device.run("UPDATE item SET title = 'later' WHERE id = 'a'")
+        server.state.withLock { $0.refusal = "outcome_expired" }
+        // The batch is refused, the row is pulled, and what is sent of it is lost.
+        try await device.attach(
+            ScriptedTransport { request, number in
+                if number > 1 { throw ScriptedTransport.Lost() }
+                return try await server.send(request)
+            })
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        #expect(server.live.count == 1)
+        server.write("item", "a", nil)
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(server.live.isEmpty)
+        #expect(try device.rows().isEmpty)
+        #expect(try await device.weir.keptEdits().map(\.code) == ["conflict"])
+    }
+
+    /// It was pulled beneath the edit before.
+    @Test func aDeletionThatTheAppHasNotSeenStaysUnseenInAnotherHistory() async throws {
+        let server = server()
+        let device = try await Device.synced(server)
+        try device.run("UPDATE item SET title = 'mine' WHERE id = 'a'")
+        server.write("item", "a", nil)
+        try await device.pull(server)
+        server.state.withLock { $0.changeHistory(to: "e2") }
+        try await device.weir.sync()
+        #expect(try device.rows() == ["b B -"])
+        #expect(server.live.count == 1)
     }
 
     @Test(arguments: [
