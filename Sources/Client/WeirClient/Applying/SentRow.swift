@@ -57,8 +57,8 @@ extension Applying {
         try Thawing(database: database).thaw(table.number, columns: table.columnNumbers, sent.key)
         // 0: the app has never seen the row that is there.
         try database.run(
-            "UPDATE \(table.edit) SET base = ?2, seen = NULL WHERE id = ?1",
-            [sent.key, tombstone == nil ? .integer(0) : .null])
+            "UPDATE \(table.edit) SET base = ?2, seen = ?3 WHERE id = ?1",
+            [sent.key] + (tombstone == nil ? [.integer(0), .blob(writer.json(of: []))] : [.null, .null]))
         if let tombstone, known.map({ $0.timeStamp < tombstone }) ?? true {
             try writer.record(sent.key, tombstone, isDeleted: true, owner: owner, writer: .null)
         } else if tombstone == nil, let row = outcome.row(of: sent.position) {

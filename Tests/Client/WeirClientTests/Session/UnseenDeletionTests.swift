@@ -79,9 +79,13 @@ import WeirClient
             devices.append(device)
         }
         for _ in 0..<2 { for device in devices { try await device.weir.sync() } }
-        for device in devices {
+        for (number, device) in devices.enumerated() {
             #expect(try device.rows() == devices[0].rows() && device.rows().count == 1)
             #expect(try await device.weir.pendingRows() == 0)
+            // None of them has seen the row of the first one.
+            let kept = try await device.weir.keptEdits()
+            #expect(kept.count == (policy == "checkBase" && number > 0 ? 1 : 0))
+            #expect(kept.allSatisfy { $0.base.isEmpty })
         }
         #expect(server.live.count == 1)
     }
