@@ -2,6 +2,7 @@ extension Catalog {
     private static let database = "SQLite/Database.swift"
     private static let file = "ClientFile.swift"
     private static let writer = "Applying/RowWriter.swift"
+    private static let freezing = "Batches/Freezing.swift"
     private static let bases = "Applying/RowWriter+Bases.swift"
     private static let steps = "Applying/AnswerSteps.swift"
     private static let application = "Applying/Applying.swift"
@@ -72,6 +73,17 @@ extension Catalog {
         .client(
             .expression, "a new row goes where the tombstone of another one was not pulled yet",
             in: "Applying/SentRow.swift", "change.isCreation || isRevival", "isRevival", tests: "UnseenDeletionTests"),
+        .client(
+            .statement, "an insertion overwrites a row that was brought back unseen", in: "Applying/SentRow.swift",
+            "if let known, let tombstone, !known.isDeleted, known.timeStamp > tombstone { return false }",
+            tests: "UnseenDeletionTests"),
+        .client(
+            .statement, "an insertion over a tombstone goes with another tombstone", in: bases,
+            "if isOverTombstone, row.isDeleted { return }", tests: "UnseenDeletionTests"),
+        .client(
+            .statement, "a condition takes back rows whose keys were changed", in: freezing,
+            "if isInGroup, case .create(let base, isConditional: true) = change { change = .create(base: base) }",
+            tests: "UnseenDeletionTests"),
         .client(
             .expression, "an edit revives a row in another history whose deletion the app has not seen", in: bases,
             "known.isDeleted && isInsertion ? nil : PendingRow.anyVersion", "nil", tests: "UnseenDeletionTests"),

@@ -60,11 +60,11 @@ extension Catalog {
             within: "case (true, 0?) where row.isInserted: change = .create(base: 0)", tests: "UnseenRowsTests"),
         .client(
             .expression, "a row is not revived whose deletion was pulled beneath its insertion", in: changes,
-            ".create(base: row.version, isConditional: true)", ".create(base: Self.anyVersion)",
+            ".create(base: row.version, isConditional: isNew)", ".create(base: Self.anyVersion)",
             tests: "UnseenRowsTests"),
         .client(
             .expression, "a row that is inserted over a tombstone is sent without a condition", in: changes,
-            "row.isInserted && base == row.version", "false", tests: "CaptureTests"),
+            "isNew && base == row.version", "false", tests: "CaptureTests"),
         .client(
             .expression, "an insertion that the server has is sent", in: changes,
             "row.isInserted && row.isPulled && !known.contains { differs[$0] }", "false", tests: "UnseenRowsTests"),

@@ -24,6 +24,9 @@ extension RowWriter {
         }
         guard let base = try known.timeStamp ?? baseOfUnknown(known, beneath: row, receiver) else { return }
         let isOwn = try receiver.device.map { try row.isWritten(by: $0, of: account) } ?? false
+        // The app has inserted the row over a tombstone, and has seen no other version: nothing of another tombstone would be overwritten.
+        let isOverTombstone = known.isDeleted && known.sent == nil && known.edit?.isUnsentInsertion == true
+        if isOverTombstone, row.isDeleted { return }
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
             // A copy of the file may have written it under the same name, unless this one has sent the row without an outcome.
@@ -36,7 +39,9 @@ extension RowWriter {
             if isSeen { continue }
             try database.run(
                 "UPDATE \(side) SET seen = CASE WHEN base IS NULL THEN ?3 ELSE seen END, base = coalesce(base, ?2) WHERE id = ?1",
-                [key, .integer(base), seen?[side] ?? .blob(json(of: []))])
+                isOverTombstone
+                    ? [key, .integer(0), .blob(json(of: []))]
+                    : [key, .integer(base), seen?[side] ?? .blob(json(of: []))])
         }
     }
 
@@ -47,7 +52,7 @@ extension RowWriter {
         // There is nothing in a tombstone that could be overwritten, unless it is that of a row which the app had: in another history,
         if known.isForgotten {
             // but not where the app has inserted it over the tombstone.
-            let isInsertion = (known.sent ?? known.edit).map { $0.masks.isWhole && !$0.hasDeletion } ?? false
+            let isInsertion = (known.sent ?? known.edit)?.isInsertion ?? false
             return known.isDeleted && isInsertion ? nil : PendingRow.anyVersion
         }
         // or by an insertion that the server has stored before another device has deleted the row.

@@ -50,6 +50,9 @@ extension RowWriter {
         let isSentDeletion: Bool
         /// Whether it was in a batch whose outcome is not known.
         let wasSent: Bool
+        /// Whether the app has inserted the row where it had none.
+        var isInsertion: Bool { masks.isWhole && !hasDeletion }
+        var isUnsentInsertion: Bool { isInsertion && !wasSent }
     }
 
     /// The words of a mask.

@@ -53,6 +53,8 @@ extension Applying {
             guard !isAtomic, let row = outcome.row(of: sent.position), row.isDeleted || isRevival else { return false }
             if row.isDeleted { tombstone = row.timeStamp }
         }
+        // A version that was pulled since is live, and the app has not seen it.
+        if let known, let tombstone, !known.isDeleted, known.timeStamp > tombstone { return false }
         let table = writer.table
         try Thawing(database: database).thaw(table.number, columns: table.columnNumbers, sent.key)
         // 0: the app has never seen the row that is there.

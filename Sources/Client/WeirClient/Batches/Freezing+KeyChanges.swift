@@ -52,7 +52,7 @@ extension Freezing {
             guard let table = tables.first(where: { $0.number == member.table }),
                 let server = schema.table(for: table.name)
             else { return nil }
-            switch try encode(member.key, of: table, as: server) {
+            switch try encode(member.key, of: table, as: server, isInGroup: true) {
             case .held: return nil
             case .nothing: break
             case .change(let row): rows.append(row)

@@ -148,13 +148,15 @@ package struct Freezing {
         case held
     }
 
+    /// - Parameter isInGroup: whether the row belongs to one whose key was changed: then no condition is to take all of them back.
     mutating func encode(
-        _ key: SQLValue, of table: CapturedTable, as server: ServerSchema.Table
+        _ key: SQLValue, of table: CapturedTable, as server: ServerSchema.Table, isInGroup: Bool = false
     ) throws -> Encoded {
         guard let query = queries[table.number],
             var row = try PendingRow(key, of: table, as: server, query: query, in: database)
         else { return .nothing(unknown: []) }
         guard var change = row.change else { return .nothing(unknown: row.unknown) }
+        if isInGroup, case .create(let base, isConditional: true) = change { change = .create(base: base) }
         let isReused = try owners.isReused(row, of: table, among: tables)
         if isReused { (change, row.owner) = (.create(base: 0), try owners.said(key, table)) }
         var newOwner: String?

@@ -55,6 +55,7 @@ struct PendingRow {
                 isInserted: row.integer(at: 4) == -1, wasSent: row.integer(at: 5) == 1,
                 isTouched: (0..<table.words).contains { row.integer(at: first + 2 * count + $0) != 0 },
                 updatedAt: row.string(at: 6), owner: row.isNull(at: 7) ? nil : row.string(at: 7),
+                isAdopted: row.integer(at: 8) == 1,
                 values: (0..<count).map { row.value(at: first + $0) },
                 before: (0..<count).map { row.value(at: first + count + $0) },
                 isChanged: table.columns.map { row.integer(at: first + 2 * count + $0.word) & $0.bit != 0 },
@@ -76,6 +77,7 @@ struct PendingRow {
         isOverTombstone =
             row.exists && row.isTombstone && row.isInserted
             && (row.base == row.version || !row.wasThere && row.base != Self.anyVersion)
+        let isNew = row.isInserted && !row.wasThere && !row.isAdopted
         let differs = (0..<count).map { row.values[$0] != row.before[$0] }
         unknown =
             row.exists && row.isTouched
@@ -87,9 +89,9 @@ struct PendingRow {
         case (true, nil): change = .create(base: 0)
         // The app has not seen the row that was deleted: reviving it overwrites nothing.
         case (true, 0?) where row.isTombstone && row.isInserted:
-            change = .create(base: row.version, isConditional: true)
+            change = .create(base: row.version, isConditional: isNew)
         case (true, let base?) where row.isTombstone:
-            change = .create(base: base, isConditional: row.isInserted && base == row.version)
+            change = .create(base: base, isConditional: isNew && base == row.version)
         // The server has received the insertion before, in a batch whose outcome is not known; or another device has inserted the same.
         case (true, _?) where row.isInserted && row.isPulled && !known.contains { differs[$0] }: change = nil
         case (true, 0?) where row.isInserted: change = .create(base: 0)
@@ -110,7 +112,7 @@ struct PendingRow {
     static let anyVersion: Int64 = 1
 
     /// What the statement reads before the columns.
-    private static let fixed = 8
+    private static let fixed = 9
 
     /// The statement that reads an edit `e`, its row `t` and the server's row `r`.
     static func query(_ table: CapturedTable) -> String {
@@ -119,6 +121,7 @@ struct PendingRow {
                 "t.\(table.quotedKey) IS NOT NULL", "coalesce(e.base, r.time_stamp)", "r.time_stamp", "r.deleted",
                 "e.m0",
                 "e.was_sent", "strftime('%Y-%m-%dT%H:%M:%fZ', e.at)", "coalesce(r.owner, o.sync_id)",
+                "e.was_there",
             ] + table.columns.map { "t.\(quoted($0.name))" } + table.columns.map { "e.\($0.side)" }
             + (0..<table.words).map { "e.m\($0)" } + (0..<table.words).map { "e.v\($0)" }
         return """

@@ -13,9 +13,9 @@ import WeirClient
     }
 
     /// A tombstone of a row that only other devices had.
-    private func writeTombstone(_ server: ContractServer) {
-        server.write("item", "a", ["title": "theirs"])
-        server.write("item", "a", nil)
+    private func writeTombstone(_ server: ContractServer, _ id: String = "a") {
+        server.write("item", id, ["title": "theirs"])
+        server.write("item", id, nil)
     }
 
     // MARK: Rows that the app never had
@@ -88,6 +88,60 @@ import WeirClient
             #expect(kept.allSatisfy { $0.base.isEmpty })
         }
         #expect(server.live.count == 1)
+    }
+
+    /// What is pulled beneath the insertion before it is sent: another tombstone, or the row of another device.
+    @Test(arguments: policies, [false, true]) func aRowThatIsInsertedOverATombstoneIsBasedOnWhatIsPulledBeneathIt(
+        policy: String, isLive: Bool
+    ) async throws {
+        let server = server(policy)
+        let device = try await Device.synced(server)
+        try device.run("DELETE FROM item WHERE id = 'a'")
+        try await device.weir.sync()
+        try device.run("INSERT INTO item VALUES ('a', 'again', NULL)")
+        server.state.withLock { state in
+            state.write("item", "a", ["title": "late", "note": "n"], device: "other")
+            if !isLive { state.delete("item", "a") }
+        }
+        try await device.pull(server)
+        try await device.weir.sync()
+        let isShown = isLive && policy == "checkBase"
+        #expect(try device.rows().first == (isShown ? "a late n" : "a again -"))
+        #expect(try await device.weir.keptEdits().count == (isShown ? 1 : 0))
+        #expect(server.live.count == 2)
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    /// Another device has brought the row back, which is pulled while the outcome of the insertion is not known.
+    @Test func aRowThatWasBroughtBackMeanwhileIsNotTakenForOneThatTheAppHasSeen() async throws {
+        let server = server()
+        let device = try await Device.synced(server)
+        writeTombstone(server, "c")
+        try device.run("INSERT INTO item VALUES ('c', 'mine', NULL)")
+        try await device.sync(with: server, losing: .lostAnswer)
+        server.write("item", "c", ["title": "back", "note": "n"])
+        try await device.pull(server)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A -", "b B -", "c back n"])
+        #expect(server.live.last?.contains("back") == true)
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    @Test func aKeyThatIsChangedBackOverAnEditedTombstoneIsStored() async throws {
+        let server = server()
+        let device = try await Device.synced(server)
+        try device.run("UPDATE item SET id = 'c' WHERE id = 'a'")
+        try await device.weir.sync()
+        server.state.withLock { state in
+            state.write("item", "a", ["title": "late"], device: "other")
+            state.delete("item", "a")
+        }
+        try device.run("UPDATE item SET id = 'a' WHERE id = 'c'")
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A -", "b B -"])
+        #expect(server.live.count == 2)
+        #expect(try await device.weir.keptEdits().isEmpty)
+        #expect(try await device.weir.pendingRows() == 0)
     }
 
     @Test func whatTheAppDoesWithANewRowWhileItMeetsATombstoneIsStored() async throws {
