@@ -78,8 +78,9 @@ extension Catalog {
             "if let known, let tombstone, !known.isDeleted, known.timeStamp > tombstone { return false }",
             tests: "UnseenDeletionTests"),
         .client(
-            .statement, "an insertion over a tombstone goes with another tombstone", in: bases,
-            "if isOverTombstone, row.isDeleted { return }", tests: "UnseenDeletionTests"),
+            .expression, "an insertion over a tombstone goes with another tombstone", in: bases,
+            "known.isDeleted && known.sent == nil && known.edit?.isUnsentInsertion == true", "false",
+            tests: "UnseenDeletionTests"),
         .client(
             .statement, "a condition takes back rows whose keys were changed", in: freezing,
             "if isInGroup, case .create(let base, isConditional: true) = change { change = .create(base: base) }",

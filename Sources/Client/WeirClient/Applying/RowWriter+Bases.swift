@@ -24,9 +24,8 @@ extension RowWriter {
         }
         guard let base = try known.timeStamp ?? baseOfUnknown(known, beneath: row, receiver) else { return }
         let isOwn = try receiver.device.map { try row.isWritten(by: $0, of: account) } ?? false
-        // The app has inserted the row over a tombstone, and has seen no other version: nothing of another tombstone would be overwritten.
+        // The app has inserted the row over a tombstone, and has seen no other version.
         let isOverTombstone = known.isDeleted && known.sent == nil && known.edit?.isUnsentInsertion == true
-        if isOverTombstone, row.isDeleted { return }
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
             // A copy of the file may have written it under the same name, unless this one has sent the row without an outcome.
