@@ -50,7 +50,10 @@ extension Applying {
         case .conflict:
             // Of rows that changes of keys connect, none was stored where one is in conflict.
             let isAtomic = try database.value("SELECT 1 FROM weir_key_change WHERE sent LIMIT 1") != nil
-            guard !isAtomic, let row = outcome.row(of: sent.position), row.isDeleted || isRevival else { return false }
+            guard !isAtomic, let row = outcome.row(of: sent.position), row.isDeleted || isRevival,
+                // A version that the change has named is in conflict for another reason, and would be again.
+                row.timeStamp > change.base
+            else { return false }
             if row.isDeleted { tombstone = row.timeStamp }
         }
         // A version that was pulled since is live, and the app has not seen it.
