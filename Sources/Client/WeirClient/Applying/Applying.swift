@@ -272,9 +272,7 @@ package struct Applying {
     ) throws {
         let result = outcome.results[sent.position]
         let known = try KnownVersion(sent.key, of: table, in: database)
-        if try insertsAgain(sent, result, outcome, ChangeContent(change), known, writer, owners: completion.owners) {
-            return
-        }
+        if try insertsAgain(sent, outcome, change, known, writer, owners: completion.owners) { return }
         try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
         switch result.status {
         case .applied, .deleted:

@@ -26,6 +26,7 @@ extension RowWriter {
         let isOwn = try receiver.device.map { try row.isWritten(by: $0, of: account) } ?? false
         // The app has inserted the row over a tombstone, and has seen no other version.
         let isOverTombstone = known.isDeleted && known.sent == nil && known.edit?.isUnsentInsertion == true
+        let (seenBase, seen) = isOverTombstone ? (0, nil) : (base, seen)
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
             // A copy of the file may have written it under the same name, unless this one has sent the row without an outcome.
@@ -38,9 +39,7 @@ extension RowWriter {
             if isSeen { continue }
             try database.run(
                 "UPDATE \(side) SET seen = CASE WHEN base IS NULL THEN ?3 ELSE seen END, base = coalesce(base, ?2) WHERE id = ?1",
-                isOverTombstone
-                    ? [key, .integer(0), .blob(json(of: []))]
-                    : [key, .integer(base), seen?[side] ?? .blob(json(of: []))])
+                [key, .integer(seenBase), seen?[side] ?? .blob(json(of: []))])
         }
     }
 

@@ -35,38 +35,37 @@ extension Applying {
     ///   - owners: those whose rows the file may have.
     /// - Returns: whether it is pending again.
     func insertsAgain(
-        _ sent: SentRow, _ result: ChangeResult, _ outcome: BatchOutcome, _ change: ChangeContent,
-        _ known: KnownVersion?, _ writer: RowWriter, owners: Set<String>
+        _ sent: SentRow, _ outcome: BatchOutcome, _ change: ArraySlice<UInt8>, _ known: KnownVersion?,
+        _ writer: RowWriter, owners: Set<String>
     ) throws -> Bool {
+        let (result, row) = (outcome.results[sent.position], outcome.row(of: sent.position))
+        // Most changes are applied, and are not read here.
+        guard sent.isNew, result.status == .deleted || result.status == .conflict else { return false }
+        let change = try ChangeContent(change)
         // The app has seen no version but a tombstone, which the file still has.
         let isRevival = known.map { $0.isDeleted && $0.timeStamp == change.base } ?? false
-        guard sent.isNew, change.isCreation || isRevival else { return false }
         let owner = owner(of: change)
-        if let owner, !owners.contains(owner) { return false }
-        var tombstone: Int64?
-        switch result.status {
-        case .applied, .refused: return false
-        case .deleted: tombstone = result.timeStamp
-        case .conflict:
+        guard change.isCreation || isRevival, owner.map(owners.contains) ?? true else { return false }
+        if result.status == .conflict {
             // Of rows that changes of keys connect, none was stored where one is in conflict.
             let isAtomic = try database.value("SELECT 1 FROM weir_key_change WHERE sent LIMIT 1") != nil
-            guard !isAtomic, let row = outcome.row(of: sent.position), row.isDeleted || isRevival,
-                // A version that the change has named is in conflict for another reason, and would be again.
-                row.timeStamp > change.base
-            else { return false }
-            if row.isDeleted { tombstone = row.timeStamp }
+            // A version that the change has named is in conflict for another reason, and would be again.
+            guard !isAtomic, let row, row.isDeleted || isRevival, row.timeStamp > change.base else { return false }
         }
+        let tombstone = result.status == .deleted ? result.timeStamp : row.flatMap { $0.isDeleted ? $0.timeStamp : nil }
         // A version that was pulled since is live, and the app has not seen it.
         if let known, let tombstone, !known.isDeleted, known.timeStamp > tombstone { return false }
         let table = writer.table
         try Thawing(database: database).thaw(table.number, columns: table.columnNumbers, sent.key)
-        // 0: the app has never seen the row that is there.
-        try database.run(
-            "UPDATE \(table.edit) SET base = ?2, seen = ?3 WHERE id = ?1",
-            [sent.key] + (tombstone == nil ? [.integer(0), .blob(writer.json(of: []))] : [.null, .null]))
-        if let tombstone, known.map({ $0.timeStamp < tombstone }) ?? true {
-            try writer.record(sent.key, tombstone, isDeleted: true, owner: owner, writer: .null)
-        } else if tombstone == nil, let row = outcome.row(of: sent.position) {
+        let rebase = "UPDATE \(table.edit) SET base = ?2, seen = ?3 WHERE id = ?1"
+        if let tombstone {
+            try database.run(rebase, [sent.key, .null, .null])
+            if known.map({ $0.timeStamp < tombstone }) ?? true {
+                try writer.record(sent.key, tombstone, isDeleted: true, owner: owner, writer: .null)
+            }
+        } else if let row {
+            // The app has never seen the row that is there.
+            try database.run(rebase, [sent.key, .integer(0), .blob(writer.json(of: []))])
             try write(row, try WriteState(file))
         }
         return true

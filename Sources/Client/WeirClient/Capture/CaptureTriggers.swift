@@ -27,6 +27,9 @@ struct CaptureTriggers {
     /// The prefix of the names of all triggers of a table.
     static func prefix(ofTable number: Int) -> String { "weir_\(number)_" }
 
+    /// A condition for a trigger `s` of the file that a table `t` of `weir_table` has, by which the table is found when it was renamed.
+    static let isOfTable = "s.type = 'trigger' AND s.name = 'weir_' || t.number || '_insert'"
+
     /// The triggers that are in the file, under this number.
     static func present(
         ofTable number: Int, in database: Database

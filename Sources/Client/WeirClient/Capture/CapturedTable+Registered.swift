@@ -6,7 +6,7 @@ extension CapturedTable {
         let known = try database.map(
             """
             SELECT t.number, coalesce(s.tbl_name, t.name), t.columns FROM weir_table AS t LEFT JOIN sqlite_schema AS s
-            ON s.type = 'trigger' AND s.name = 'weir_' || t.number || '_insert' ORDER BY t.number
+            ON \(CaptureTriggers.isOfTable) ORDER BY t.number
             """
         ) {
             (number: Int($0.integer(at: 0)), name: $0.string(at: 1), columns: Int($0.integer(at: 2)))

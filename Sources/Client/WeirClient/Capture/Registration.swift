@@ -76,7 +76,7 @@ struct Registration {
         try database.integer(
             """
             SELECT t.number FROM weir_table AS t LEFT JOIN sqlite_schema AS s
-            ON s.type = 'trigger' AND s.name = 'weir_' || t.number || '_insert'
+            ON \(CaptureTriggers.isOfTable)
             WHERE s.tbl_name = ?1 OR s.name IS NULL AND lower(t.name) = lower(?1)
             ORDER BY s.name IS NULL, t.listed DESC, t.number DESC LIMIT 1
             """, [.text(definition.name)]

@@ -18,6 +18,14 @@ import WeirClient
         server.write("item", id, nil)
     }
 
+    /// An edit of a deleted row by another device, after which the row is deleted still.
+    private func editTombstone(_ server: ContractServer) {
+        server.state.withLock { state in
+            state.write("item", "a", ["title": "late"], device: "other")
+            state.delete("item", "a")
+        }
+    }
+
     // MARK: Rows that the app never had
 
     /// Whether the tombstone is pulled before the insertion is sent.
@@ -28,8 +36,7 @@ import WeirClient
         let device = try await Device.synced(server)
         try device.run("DELETE FROM item")
         try await device.weir.sync()
-        server.write("item", "c", ["title": "theirs"])
-        server.write("item", "c", nil)
+        writeTombstone(server, "c")
         if isPulled {
             try await device.pull(server, beneath: "INSERT INTO item VALUES ('c', 'mine', NULL)")
         } else {
@@ -48,10 +55,7 @@ import WeirClient
         let device = try await Device.synced(server)
         try device.run("DELETE FROM item WHERE id = 'a'")
         try await device.weir.sync()
-        server.state.withLock { state in
-            state.write("item", "a", ["title": "late"], device: "other")
-            state.delete("item", "a")
-        }
+        editTombstone(server)
         try device.run("INSERT INTO item VALUES ('a', 'again', NULL)")
         try await device.weir.sync()
         #expect(try device.rows() == ["a again -", "b B -"])
@@ -143,10 +147,7 @@ import WeirClient
         let device = try await Device.synced(server)
         try device.run("UPDATE item SET id = 'c' WHERE id = 'a'")
         try await device.weir.sync()
-        server.state.withLock { state in
-            state.write("item", "a", ["title": "late"], device: "other")
-            state.delete("item", "a")
-        }
+        editTombstone(server)
         try device.run("UPDATE item SET id = 'a' WHERE id = 'c'")
         try await device.weir.sync()
         #expect(try device.rows() == ["a A -", "b B -"])
@@ -162,8 +163,7 @@ import WeirClient
         ] {
             let server = server()
             let device = try await Device.synced(server)
-            server.write("item", "c", ["title": "theirs"])
-            server.write("item", "c", nil)
+            writeTombstone(server, "c")
             try device.run("INSERT INTO item VALUES ('c', 'mine', NULL)")
             try await device.attach(device.network(server, writing: sql))
             try await device.weir.sync()
