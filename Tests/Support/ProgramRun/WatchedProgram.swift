@@ -9,11 +9,17 @@ package final class WatchedProgram: Sendable {
     private let output: FileHandle
     private let ended: AsyncStream<Int32>
 
-    package init(
+    package convenience init(
         _ arguments: [String], of program: TestedProgram, in folder: TestFolder, _ environment: [String: String] = [:]
     ) throws {
+        try self.init(try program.executable(), arguments, in: folder, environment)
+    }
+
+    package init(
+        _ program: URL, _ arguments: [String], in folder: TestFolder, _ environment: [String: String] = [:]
+    ) throws {
         let process = Process()
-        process.executableURL = try program.executable()
+        process.executableURL = program
         process.arguments = arguments
         process.currentDirectoryURL = URL(filePath: folder.path)
         process.environment = TestedProgram.environment.merging(environment) { $1 }

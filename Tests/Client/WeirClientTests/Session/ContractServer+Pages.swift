@@ -96,3 +96,11 @@ extension ContractServer.State {
         ]
     }
 }
+
+extension TransportRequest {
+    /// Whether it asks for what is above a vector and not for everything; a request without one is about something else.
+    var continuesFromAVector: Bool {
+        let text = String(decoding: body, as: UTF8.self)
+        return !text.contains(#""knowledge":[]"#) && !text.contains(#""lastTimeStamp":0"#)
+    }
+}

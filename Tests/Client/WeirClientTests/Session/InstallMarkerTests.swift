@@ -56,11 +56,7 @@ import WeirClient
         let pulls = server.requests.count
         try await copy.weir.sync()
         #expect(server.live == [#"item a {"note":"pending","title":"A"} 2"#])
-        // It continues from its vector.
-        #expect(
-            server.requests[pulls...].allSatisfy {
-                !String(decoding: $0.body, as: UTF8.self).contains(#""lastTimeStamp":0"#)
-            })
+        #expect(server.requests[pulls...].allSatisfy { $0.continuesFromAVector })
         // Both go on, without meeting each other's numbers.
         try await device.weir.sync()
         for round in 0..<3 {

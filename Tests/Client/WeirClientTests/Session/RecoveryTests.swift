@@ -150,7 +150,9 @@ import WeirClient
             let database = try Database(path: app.folder.file())
             try database.run("UPDATE item SET note = '\(note)' WHERE id = '\(note == "first" ? "a" : "b")'")
             database.close()
+            let before = server.requests.count
             try await app.weir.sync()
+            #expect(server.requests[before...].allSatisfy { $0.continuesFromAVector })
             #expect(try await app.weir.pendingRows() == 0)
         }
         #expect(server.live.contains { $0.hasPrefix("item a") && $0.contains("first") })

@@ -56,7 +56,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    /// The commands after those that start a server and build the app, and before the one that does not end.
+    /// The commands after those that start a server and build the app; the one that does not end is watched.
     @Test func theCommandsOfTheGuideBringBothContactsToBothDevices() async throws {
         try await swift("build")
         let weir = try await WeirProcess.start(
@@ -76,6 +76,22 @@ import Testing
         for list in lists.dropFirst() {
             #expect(list.contains("Ada  -  synced") && list.contains("Grace  grace@example.com  synced"), "\(list)")
         }
+        // As in a terminal, to which each line is written at once.
+        let environment = ["CONTACTS_SERVER": "http://127.0.0.1:\(weir.port)"]
+        let contacts = Self.scratch + "/debug/contacts"
+        let watch = try WatchedProgram(
+            URL(filePath: "/usr/bin/env"), ["stdbuf", "-oL", contacts, "laptop.sqlite", "watch"], in: folder,
+            environment)
+        #expect(await watch.line { $0 == "2 contacts" })
+        for words in ["add Edith", "sync"] {
+            let run = try await CommandRun.tool(
+                ["sh", "-c", "CONTACTS_SERVER=http://127.0.0.1:\(weir.port) \(contacts) phone.sqlite \(words)"],
+                in: folder)
+            #expect(run.code == 0, "\(run.output)\(run.errors)")
+        }
+        #expect(await watch.line { $0.hasSuffix("  Edith  -  synced") })
+        watch.kill()
+        _ = await watch.exit()
         #expect(await weir.stop() == 0)
     }
 

@@ -61,6 +61,29 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
+    @Test func aTokenIsGivenAsAnOptionOrInTheEnvironment() async throws {
+        let weir = try await start()
+        try await logIn("ada")
+        let token = try String(contentsOfFile: folder.path + "/token", encoding: .utf8)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+        func run(_ arguments: [String], _ environment: [String: String] = [:]) async throws -> CommandRun {
+            try await CommandRun.run(
+                arguments + ["--file", "phone.sqlite"], of: .device, in: folder, environment: environment)
+        }
+        let url = "http://127.0.0.1:\(weir.port)"
+        let put = try await run(["put", "list", "l1", "title=Home", "--server", url, "--token", token])
+        #expect(put.code == 0, "\(put.errors)")
+        // The file remembers neither.
+        let without = try await run(["sync"])
+        #expect(without.code == 1, "\(without.output)")
+        #expect(without.errors.contains("--token-file"), "\(without.errors)")
+        let wrong = try await run(["sync", "--token", "no token"], ["SYNC_TOKEN": token])
+        #expect(wrong.code == 1, "\(wrong.output)")
+        let sync = try await run(["sync"], ["SYNC_TOKEN": token])
+        #expect(sync.code == 0 && sync.output.contains("Nothing is pending"), "\(sync.output)\(sync.errors)")
+        #expect(await weir.stop() == 0)
+    }
+
     @Test func theDemonstrationRunsWithATokenAndSaysIfItIsRefused() async throws {
         let weir = try await start()
         let arguments = [
