@@ -69,6 +69,18 @@ import WeirClient
     private static let generatedIndex = """
         ALTER TABLE card ADD COLUMN whole TEXT AS (lower(name || part)); CREATE UNIQUE INDEX one ON card (whole)
         """
+    /// Of a value that follows from two columns, in other spellings, one of them for cards that are chosen.
+    private static let expressionIndexes = [
+        "CREATE UNIQUE INDEX one ON card (lower(name || part))",
+        """
+        CREATE UNIQUE INDEX "(" ON card ((name || /* , */ [part]) COLLATE NOCASE DESC, -- desc
+            coalesce(owner, ',', 'DESC')) WHERE (chosen >= 0)
+        """,
+        """
+        ALTER TABLE card ADD COLUMN whole TEXT AS (name || part);
+        CREATE UNIQUE INDEX one ON card (upper(whole) desc /* the end */)
+        """,
+    ]
     /// Of cards that are chosen, each with its condition in another spelling.
     private static let partialIndexes = [
         "CREATE UNIQUE INDEX one ON card (owner) WHERE chosen",
@@ -96,8 +108,11 @@ import WeirClient
                     index: "CREATE UNIQUE INDEX one ON card (owner COLLATE NOCASE) WHERE chosen",
                     set: "chosen = 1, owner = 'O'"
                 )
-            ] + ["name = 'A'", "name = 'ax', part = ''"].map { (index: generatedIndex, set: $0) }
-    ) func rowsThatReplaceDeletesForAConditionOrAGeneratedValueAreDeleted(
+            ]
+            + ([generatedIndex] + expressionIndexes).flatMap { index in
+                ["name = 'A'", "name = 'ax', part = ''"].map { (index: index, set: $0) }
+            }
+    ) func rowsThatReplaceDeletesForAConditionOrAnExpressionAreDeleted(
         writer: Writer, change: (index: String, set: String)
     ) async throws {
         let app = try withCards(change.index)
@@ -106,6 +121,27 @@ import WeirClient
         let changes = try app.sync()
         #expect(changes.count == 2)
         #expect(changes.last == #"{"table":"card","id":"old","deleted":true,"base":101}"#)
+    }
+
+    /// Those of an insertion, whose value REPLACE makes of a default.
+    @Test(arguments: Writer.allCases) func aRowThatAnInsertionReplacesForAnExpressionIsDeleted(writer: Writer)
+        async throws
+    {
+        let app = try SyncedApp(
+            """
+            CREATE TABLE card (id INTEGER PRIMARY KEY, name TEXT NOT NULL DEFAULT 'None', part TEXT);
+            CREATE UNIQUE INDEX one ON card (lower(name), part || '')
+            """, server: ["card": ["name": "text", "part": "text"]])
+        try app.open("card")
+        try app.run("INSERT INTO card VALUES (1, 'none', 'x'), (2, 'other', 'x'), (3, 'none', NULL)")
+        try app.sync()
+        try await app.run("INSERT OR REPLACE INTO card (name, part) VALUES (NULL, 'x'), ('OTHERS', 'x')", by: writer)
+        #expect(
+            try app.query("SELECT id || name FROM card ORDER BY id") == ["'2other'", "'3none'", "'4None'", "'5OTHERS'"])
+        #expect(try app.query("SELECT DISTINCT id FROM weir_log_1 ORDER BY id") == ["1", "4", "5"])
+        let changes = try app.sync()
+        #expect(changes.count == 3)
+        #expect(changes.contains(#"{"table":"card","id":"1","deleted":true,"base":101}"#))
     }
 
     /// Rows that share the key of a partial index may be many.

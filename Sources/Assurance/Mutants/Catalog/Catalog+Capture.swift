@@ -2,6 +2,8 @@ extension Catalog {
     private static let triggers = "Capture/CaptureTriggers.swift"
     private static let folding = "Capture/LogFolding.swift"
     private static let seeding = "Capture/Seeding.swift"
+    private static let definition = "Capture/TableDefinition.swift"
+    private static let registration = "Capture/Registration.swift"
 
     /// What the client records of the app's writes.
     static let capture: [Mutant] = [
@@ -95,5 +97,22 @@ extension Catalog {
             .text, "a row of the batch is adopted as one that was there before", in: seeding,
             #"SELECT 1 FROM \(table.sent) AS s WHERE s.id = \(key) COLLATE BINARY"#, "SELECT 1 WHERE 0",
             tests: "SeedingTests"),
+        .client(
+            .expression, "what a row replaces by an index on expressions is not looked for", in: definition,
+            "columns.isEmpty && values.count < terms.count", "columns.isEmpty", tests: "CaptureTests"),
+        .client(
+            .expression, "the value of an expression follows from NULL in place of the default", in: triggers,
+            #""\(new($0)) AS \(quoted($0))""#, #""NEW.\(quoted($0)) AS \(quoted($0))""#, tests: "CaptureTests"),
+        .client(
+            .expression, "triggers of another form are not replaced", in: registration,
+            "expected.allSatisfy({ trigger in onTable.contains { $0.name == trigger.name && $0.sql == trigger.sql } })",
+            "true", tests: "OpeningTests", "MigrationTests"),
+        .client(
+            .expression, "triggers that were taken away are not named", in: registration,
+            "!expected.allSatisfy { trigger in onTable.contains { $0.name == trigger.name } }", "false",
+            tests: "OpeningTests"),
+        .client(
+            .expression, "a new column gets the number of one that is gone", in: registration, "before",
+            "numbers.count", within: "var count = before", tests: "OpeningTests"),
     ]
 }

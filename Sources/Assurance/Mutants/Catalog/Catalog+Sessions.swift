@@ -2,6 +2,7 @@ extension Catalog {
     private static let session = "Session/Session.swift"
     private static let answering = "Session/Answering.swift"
     private static let lease = "Session/Lease.swift"
+    private static let schedule = "Session/AttemptSchedule.swift"
 
     /// When the client sends and pulls.
     static let sessions: [Mutant] = [
@@ -54,5 +55,15 @@ extension Catalog {
             .statement, "a batch is frozen for an account that the file is no longer attached to",
             in: "ClientFile.swift", "try SessionRecord(database: database).require(session.account)",
             tests: "SwitchingTests"),
+        .client(
+            .expression, "what a session has left is not tried again while the server is watched", in: schedule,
+            "!isWatching || isPending", "!isWatching", within: "if !isWatching || isPending {",
+            tests: "AttemptScheduleTests"),
+        .client(
+            .expression, "a write during a session is forgotten at its end", in: schedule, "isPending || due != nil",
+            "isPending", tests: "AttemptScheduleTests"),
+        .client(
+            .text, "a session that has failed makes none due", in: schedule, "makeDue(notBefore)", "",
+            tests: "AttemptScheduleTests"),
     ]
 }

@@ -116,14 +116,31 @@ struct CaptureTriggers {
         let conditions =
             [(table.quotedName, "t.\(key) = \(new(table.definition.key.name))")]
             + table.definition.uniqueKeys.map { unique in
-                // The names of a condition are those of this table, and no others.
-                let rows = unique.condition.map { "(SELECT * FROM \(table.quotedName) WHERE (\($0.sql)\n))" }
+                // The names of an expression are those of this table, and no others.
+                let expressions =
+                    (unique.condition.map { ["(\($0.sql)\n)"] } ?? []) + unique.values.map(hasNewValue)
+                let rows = "(SELECT * FROM \(table.quotedName) WHERE \(expressions.joined(separator: " AND ")))"
                 let equal = unique.terms.map {
                     "t.\(quoted($0.column)) = \(new($0.column)) COLLATE \(quoted($0.collation))"
                 }
-                return (rows ?? table.quotedName, equal.joined(separator: " AND "))
+                return (
+                    expressions.isEmpty ? table.quotedName : rows,
+                    equal.isEmpty ? "1" : equal.joined(separator: " AND ")
+                )
             }
         return conditions.map { rows, condition in " FROM \(rows) AS t WHERE \(condition)\(others)" }
+    }
+
+    /// Whether a row of the table has the value of an expression that the new row has.
+    private func hasNewValue(_ value: TableDefinition.UniqueKey.Value) -> String {
+        let definition = table.definition
+        let names = [definition.key.name] + definition.columns.map(\.name) + definition.generatedColumns
+        let row = names.map { "\(new($0)) AS \(quoted($0))" }.joined(separator: ", ")
+        let expression = "(\(value.expression.sql)\n)"
+        return """
+            \(expression) = (SELECT \(expression) FROM (SELECT \(row))) \
+            COLLATE \(quoted(value.collation))
+            """
     }
 
     /// The value that a row is going to have: REPLACE gives a column that may not be NULL its default in place of NULL.

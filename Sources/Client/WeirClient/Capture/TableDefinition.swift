@@ -18,12 +18,23 @@ package struct TableDefinition: Equatable {
             let collation: String
         }
 
+        /// An expression of an index, and the collation by which its values are compared.
+        struct Value: Equatable {
+            let expression: IndexExpression
+            let collation: String
+        }
+
+        /// Those that are columns. What they alone make equal is more than SQLite replaces where there are expressions as well, which does
+        /// no harm.
         let terms: [Term]
+        /// The terms of an index that has expressions alone.
+        let values: [Value]
         /// Rows that do not meet it may share a key.
-        let condition: IndexCondition?
+        let condition: IndexExpression?
 
         func mayName(_ column: String) -> Bool {
-            terms.contains { foldedName($0.column) == foldedName(column) } || condition?.mayName(column) == true
+            terms.contains { foldedName($0.column) == foldedName(column) }
+                || (values.map(\.expression) + (condition.map { [$0] } ?? [])).contains { $0.mayName(column) }
         }
     }
 
@@ -39,6 +50,8 @@ package struct TableDefinition: Equatable {
     let keyKind: KeyKind
     /// Without the key and without generated columns, in the table's order.
     package let columns: [Column]
+    /// The names of its generated columns.
+    let generatedColumns: [String]
     let uniqueKeys: [UniqueKey]
     /// The columns on which it depends whether rows conflict in a unique key; `nil` for all, as generated columns may depend on each.
     let uniqueColumns: [String]?
@@ -169,6 +182,7 @@ extension TableDefinition {
         self.key = key.column
         keyKind = kind
         self.columns = columns
+        generatedColumns = generated
         let words = table.sql.uppercased().split(whereSeparator: \.isWhitespace)
         conflictClause =
             zip(words, words.dropFirst()).contains { $0.hasSuffix("ON") && $1 == "CONFLICT" } ? " OR ABORT" : ""
@@ -200,12 +214,18 @@ extension TableDefinition {
             """, [.text(table)]
         ) { (name: $0.string(at: 0), sql: $0.string(at: 1)) }
         return try indexes.compactMap { index in
-            // An expression has no name. The other terms alone match more rows than SQLite replaces, which does no harm.
             let terms = try database.map(
-                "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key AND name IS NOT NULL ORDER BY seqno",
-                [.text(index.name)]
-            ) { UniqueKey.Term(column: $0.string(at: 0), collation: $0.string(at: 1)) }
-            return terms.isEmpty ? nil : UniqueKey(terms: terms, condition: IndexCondition(ofIndex: index.sql))
+                "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key ORDER BY seqno", [.text(index.name)]
+            ) { (column: $0.isNull(at: 0) ? nil : $0.string(at: 0), collation: $0.string(at: 1)) }
+            let columns = terms.compactMap { term in
+                term.column.map { UniqueKey.Term(column: $0, collation: term.collation) }
+            }
+            let statement = IndexStatement(index.sql)
+            let values = zip(statement.terms, terms).map {
+                UniqueKey.Value(expression: $0, collation: $1.collation)
+            }
+            if columns.isEmpty && values.count < terms.count { return nil }
+            return UniqueKey(terms: columns, values: columns.isEmpty ? values : [], condition: statement.condition)
         }
     }
 }
