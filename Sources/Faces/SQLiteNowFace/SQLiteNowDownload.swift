@@ -134,7 +134,7 @@ private struct SQLiteNowPage {
     /// Whether a client that leaves out the rows of its own source may leave out this one, if it is of that source.
     private func mayLeaveOut(_ row: FaceRow) -> Bool {
         switch row.writer {
-        case .device: row.isExact == true
+        case .device: row.isKnown
         case .namesake: false
         case .other: true
         }

@@ -224,7 +224,10 @@ extension FaceOutcome.Status {
 
 extension FaceRow {
     /// Whether the device has the row as it is: it was the last to write it, and nothing else is stored than it sent.
-    var isKnown: Bool { writer == .device && isExact == true }
+    ///
+    /// A row that it deleted it may have again: while a `DELETE` that was a conflict waits to be sent once more, the protocol's download
+    /// applies the version that it was in conflict with, and the answer to that upload removes nothing.
+    var isKnown: Bool { writer == .device && isExact == true && !isDeleted }
 }
 
 extension JSONWriter {

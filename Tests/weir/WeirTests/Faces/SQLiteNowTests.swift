@@ -56,7 +56,11 @@ import Testing
     // MARK: The document's essential scenarios
 
     /// The most critical one: a delete wins against an update that it had not seen.
-    static func playDeleteAgainstUpdate(_ port: UInt16, _ folder: TestFolder) async throws {
+    ///
+    /// - Parameter sync: how the device syncs that deletes the row.
+    static func playDeleteAgainstUpdate(
+        _ port: UInt16, _ folder: TestFolder, sync: (SQLiteNowClient) async throws -> Void = { try await $0.sync() }
+    ) async throws {
         let (a, b) = (try client("a", port, folder), try client("b", port, folder))
         try a.database.run("INSERT INTO users VALUES ('u1', 'Alice', 'alice@example.com'), ('u2', 'Bob', NULL)")
         try await a.sync()
@@ -65,7 +69,7 @@ import Testing
         try b.database.run("UPDATE users SET name = 'Alice Smith' WHERE id = 'u1'")
         try await b.sync()
         try a.database.run("DELETE FROM users WHERE id = 'u1'")
-        try await a.sync()
+        try await sync(a)
         try await b.sync()
         for device in [a, b] {
             #expect(try device.rows(of: "users").map { $0["id"] } == ["u2"])
@@ -78,6 +82,41 @@ import Testing
 
     @Test func aDeleteWinsAgainstAnUpdate() async throws {
         try await Self.withServer { try await Self.playDeleteAgainstUpdate($0, $1) }
+    }
+
+    /// One upload in each cycle: the download after it brings the row back, in the version that the delete was in conflict with.
+    @Test func aDeleteWinsThatIsSentAgainInTheNextCycle() async throws {
+        try await Self.withServer { port, folder in
+            try await Self.playDeleteAgainstUpdate(port, folder) { device in
+                for cycle in 1...2 {
+                    try await device.upload()
+                    try await device.download()
+                    #expect(try device.hasPending == (cycle == 1))
+                    #expect(try device.rows(of: "users").count == (cycle == 1 ? 2 : 1))
+                }
+            }
+        }
+    }
+
+    /// Nothing of the rest comes to the device that wrote it.
+    @Test func aRowThatTheDeviceDeletedIsDownloadedOnce() async throws {
+        try await Self.withServer { port, folder in
+            let a = try Self.client("a", port, folder)
+            try a.database.run("INSERT INTO users VALUES ('u1', 'Alice', NULL), ('u2', 'Bob', NULL)")
+            try await a.sync()
+            try a.database.run("DELETE FROM users WHERE id = 'u1'")
+            try await a.upload()
+            for expected in [["DELETE u1 "], []] {
+                let answer = try await a.client.get("/sync/download?after=\(a.watermark)&limit=10&schema=business")
+                    .json()
+                #expect(
+                    answer["changes"].array.map {
+                        "\($0["op"].string ?? "") \($0["pk"].string ?? "") \($0["sourceId"].string ?? "-")"
+                    } == expected)
+                try await a.download()
+            }
+            #expect(try a.rows(of: "users").map { $0["id"] } == ["u2"])
+        }
     }
 
     /// Devices that write at random while requests and answers are lost; in the end all have the same.
