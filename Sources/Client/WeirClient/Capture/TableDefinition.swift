@@ -24,8 +24,9 @@ package struct TableDefinition: Equatable {
             let collation: String
         }
 
-        /// Those that are columns. What they alone make equal is more than SQLite replaces where there are expressions as well, which does
-        /// no harm.
+        /// Those that are columns.
+        ///
+        /// Where there are expressions as well, they alone make more rows equal than SQLite replaces, which does no harm.
         let terms: [Term]
         /// The terms of an index that has expressions alone.
         let values: [Value]
