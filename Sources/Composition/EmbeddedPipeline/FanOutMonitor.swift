@@ -75,6 +75,8 @@ package final class FanOutMonitor: FanOutObserver {
         case .rebuilding(let progress): if progress.done > 0 { logger.info("Stream \(event)", metadata) }
         case .rebuilt: logger.log(isEmpty ? .debug : .notice, "Stream \(event)", metadata)
         case .retrying, .waiting, .reopening: logger.warning("Stream \(event)", metadata)
+        case .paused: logger.critical("Stream \(event)", metadata)
+        case .resumed: logger.notice("Stream \(event)", metadata)
         }
     }
 

@@ -108,8 +108,8 @@ package struct FanOutMetrics: Sendable {
             case .rebuilt:
                 rebuilds.add()
                 endRebuild()
-            case .retrying: endRebuild()
-            case .waiting, .rebuilding: break
+            case .retrying, .paused: endRebuild()
+            case .waiting, .resumed, .rebuilding: break
             }
         }
 

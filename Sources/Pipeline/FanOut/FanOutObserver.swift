@@ -36,6 +36,10 @@ package enum FanOutEvent: Sendable, Hashable, CustomStringConvertible {
     case retrying(reason: String, after: Duration)
     /// It lacks a schema version and resumes when that is known; an open stream continues to serve.
     case waiting(reason: String)
+    /// It cannot apply its next record, or not be built; it is tried again after longer pauses, and an open stream continues to serve.
+    case paused(reason: String)
+    /// It has got past what had paused it.
+    case resumed
     /// It ended; with a problem, its file could not be closed, and the next start checks it.
     case stopped(problem: String?)
 
@@ -50,6 +54,8 @@ package enum FanOutEvent: Sendable, Hashable, CustomStringConvertible {
         case .rebuilt(let rows): "was rebuilt with \(rows) rows"
         case .retrying(let reason, let pause): "tries again in \(pause): \(reason)"
         case .waiting(let reason): "is paused: \(reason)"
+        case .paused(let reason): "is paused and tried again: \(reason)"
+        case .resumed: "resumes: its next record was applied"
         case .stopped(let problem): problem.map { "stopped, and its file could not be closed: \($0)" } ?? "stopped"
         }
     }

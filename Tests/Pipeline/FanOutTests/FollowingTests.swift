@@ -6,6 +6,7 @@ import PartitionSupervision
 import Seeded
 import SyncModel
 import SyncWire
+import TestClocks
 import Testing
 
 /// `ordered` is applied once and in order, across restarts and failures (I2).
@@ -145,11 +146,48 @@ import Testing
         let world = World()
         try world.upload([.person("p1")], batch: 1)
         world.log.append([0xFF, 0xFF], to: world.ordered())
-        try await withFanOut(world) { service in
-            await service.events.wait { $0.contains(where: \.isRetry) }
-            try await expectModel(world, service)
-            #expect(service.fanOut.isReady)
-            #expect(!service.events.hasDamageOfAFile)
+        try await withFolder { folder in
+            let (registry, failures) = (MetricRegistry(), PartitionFailures())
+            let paused = registry.gauge(.fanOutPaused, [.partition: "0"])
+            try await withFanOut(world, in: folder, failures: failures, metrics: FanOutMetrics(registry)) { service in
+                await service.events.wait { $0.contains { if case .paused = $0 { true } else { false } } }
+                try await expectModel(world, service)
+                #expect(service.fanOut.isReady)
+                #expect(!service.events.hasDamageOfAFile)
+                // The process names it.
+                #expect(
+                    failures.reason?.contains("fanout of partition 0: a record of ordered breaks its contract") == true)
+                #expect(paused.value == 1)
+            }
+            #expect(failures.reason == nil)
+            #expect(paused.value == 0)
+        }
+    }
+
+    @Test func resumesOnceWhatHasPausedItIsMended() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        let damaged = ChangeLogError(.corrupt, message: "a damaged page")
+        world.log.fail(with: [damaged, damaged])
+        try await withFolder { folder in
+            let (registry, clock) = (MetricRegistry(), ManualClock())
+            let paused = registry.gauge(.fanOutPaused, [.partition: "0"])
+            try await withFanOut(
+                world, in: folder, clock: clock, awaitReady: false, metrics: FanOutMetrics(registry)
+            ) { service in
+                // Each pause is longer than the one before.
+                for seconds in [1, 2] {
+                    await clock.sleeper(for: .seconds(seconds))
+                    #expect(paused.value == 1)
+                    clock.advance(by: .seconds(seconds))
+                }
+                try await service.caughtUp(with: world)
+                try await expectModel(world, service)
+                await service.events.wait { $0.contains(.resumed) }
+                #expect(paused.value == 0)
+                // Reported once, since the cause is the same.
+                #expect(service.events.events.count { if case .paused = $0 { true } else { false } } == 1)
+            }
         }
     }
 

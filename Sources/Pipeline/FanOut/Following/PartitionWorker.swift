@@ -111,23 +111,31 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     private var retries: RetryPolicy { RetryPolicy(delays: configuration.retryDelay, clock: context.clock) }
 
-    /// Retries every failure, but waits for a schema version that is not known.
+    /// Retries every failure that may pass, and waits for a schema version that is not known; otherwise the partition is paused.
     ///
     /// Pulls continue meanwhile: the file holds what was applied so far.
     var supervisor: PartitionSupervisor {
         PartitionSupervisor(
             "fanout of partition \(partition.number)", retries: retries, schemas: context.schemas,
-            failures: nil, metrics: partitionMetrics.supervision
+            failures: context.failures, metrics: partitionMetrics.supervision
         ) { failure in
-            guard let fault = failure as? LogFault else { return .retry }
-            // No other fan-out can have got past this record either.
-            if partition.serveWithoutCatchingUp() { reportReady() }
-            return fault.schemaAwaited.map { isKnown in .awaitSchema { isKnown($0.schemas) } } ?? .retry
+            switch failure {
+            case let fault as LogFault:
+                // No other fan-out can have got past this record either.
+                if partition.serveWithoutCatchingUp() { reportReady() }
+                return fault.schemaAwaited.map { isKnown in .awaitSchema { isKnown($0.schemas) } } ?? .pausePartition
+            case let error as ChangeLogError where error.code == .corrupt: return .pausePartition
+            case let error as RecordStoreError where [.incompatibleTables, .corrupt].contains(error.code):
+                return .pausePartition
+            default: return .retry
+            }
         } report: { event in
             switch event {
             case .retrying(let reason, let pause): report(.retrying(reason: "\(reason)", after: pause))
             case .awaitingSchema(let reason): report(.waiting(reason: "\(reason)"))
-            case .schemaKnown, .paused, .resumed, .stageStopped, .cancelled: break
+            case .paused(let reason): report(.paused(reason: "\(reason)"))
+            case .resumed: report(.resumed)
+            case .schemaKnown, .stageStopped, .cancelled: break
             }
         }
     }

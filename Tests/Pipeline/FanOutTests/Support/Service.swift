@@ -24,7 +24,7 @@ struct Service {
 ///   - awaitReady: whether the closure begins once every partition is ready.
 func withFanOut<Result>(
     _ world: World, in folder: String, clock: any Clock<Duration> = ContinuousClock(), awaitReady: Bool = true,
-    partitions: [Int]? = nil, schemas: KnownSchemas? = nil,
+    partitions: [Int]? = nil, schemas: KnownSchemas? = nil, failures: PartitionFailures = PartitionFailures(),
     metrics: FanOutMetrics = FanOutMetrics(), configure: (inout FanOutConfiguration) -> Void = { _ in },
     _ body: (Service) async throws -> Result
 ) async throws -> Result {
@@ -35,8 +35,8 @@ func withFanOut<Result>(
     let known = schemas ?? KnownSchemas(world.schemas)
     let served = partitions ?? Array(0..<world.partitions)
     let fanOut = TestFanOut(
-        StageContext(log: world.log, history: world.history, schemas: known, clock: clock), partitions: served,
-        store: world.store, configuration: configuration, observer: events, metrics: metrics)
+        StageContext(log: world.log, history: world.history, schemas: known, failures: failures, clock: clock),
+        partitions: served, store: world.store, configuration: configuration, observer: events, metrics: metrics)
     async let run: Void = fanOut.run()
     do {
         if awaitReady { await events.ready(served.count) }
