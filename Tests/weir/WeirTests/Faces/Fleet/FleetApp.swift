@@ -67,7 +67,7 @@ enum FleetProtocol: String, CaseIterable {
             device.client = client
             device.countsOwnRows = isLiteral
             return TrackerFleetApp(device: device)
-        case .sqliteNow: return try SQLiteNowFleetApp(name, client, in: folder)
+        case .sqliteNow: return try SQLiteNowFleetApp(name, client, in: folder, uploadsOnce: isLiteral)
         }
     }
 
@@ -221,9 +221,12 @@ private struct TrackerFleetApp: FleetApp {
 
 private final class SQLiteNowFleetApp: FleetApp {
     private let client: SQLiteNowClient
+    /// Whether a sync has one upload, so that a resolved conflict is downloaded before it is sent again.
+    private let uploadsOnce: Bool
     private var conflicts: Set<String> = []
 
-    init(_ name: String, _ client: DeviceClient, in folder: TestFolder) throws {
+    init(_ name: String, _ client: DeviceClient, in folder: TestFolder, uploadsOnce: Bool) throws {
+        self.uploadsOnce = uploadsOnce
         let path = "\(folder.path)/\(name).db"
         for table in FleetTable.allCases {
             let columns = table.columns.joined(separator: ", ")
@@ -259,7 +262,9 @@ private final class SQLiteNowFleetApp: FleetApp {
         try client.database.run("DELETE FROM \(row.table.name) WHERE id = ?1", [JSON(row.handle)])
     }
     func sync() async throws {
-        try await client.sync()
+        guard uploadsOnce else { return try await client.sync() }
+        try await client.upload()
+        try await client.download()
         let problems = client.errors + client.skipped
         guard problems.isEmpty else { throw DeviceClient.Failure(description: "\(problems)", status: 200) }
     }
