@@ -154,7 +154,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
 
     /// The size of the rows of an answer that is sent as a whole, and of the first piece of others.
     ///
-    /// A thousand of a kilobyte: an answer in pieces costs up to half as much again.
+    /// A thousand of a kilobyte: an answer in pieces costs up to a quarter more.
     static var pageBytes: Int { 1 << 20 }
 
     /// The size of the rows of each further piece, which are read while the one before is sent.

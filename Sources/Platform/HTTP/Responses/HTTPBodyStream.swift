@@ -1,4 +1,5 @@
 import CMicrohttpd
+import Glibc
 import Synchronization
 
 /// The body of one response that is written in pieces, such as server-sent events, from any thread or task.
@@ -32,6 +33,8 @@ package final class HTTPBodyStream: Sendable {
         var buffer: [UInt8] = []
         /// The bytes at the start of `buffer` that have been sent.
         var sent = 0
+        /// Whether the kernel holds back a segment that is not full.
+        var isCorked = false
         var isFinished = false
         var isAborted = false
         /// Writers that wait for buffer space; one for each concurrent `send`.
@@ -51,6 +54,9 @@ package final class HTTPBodyStream: Sendable {
         case reading(CheckedContinuation<Void, Never>?)
         case ended
     }
+
+    /// With so many bytes in the buffer that will follow, a chunk is not a segment of its own.
+    private static let corkedBytes = 16 << 10
 
     /// The bytes of the whole body, where they are known: the response has a Content-Length.
     let length: Int?
@@ -187,12 +193,15 @@ extension HTTPBodyStream {
             }
             let waiting = state.buffer.count - state.sent
             guard waiting > 0 else {
+                state.cork(connection, false)
                 if state.isFinished { return CMicrohttpd_end_of_stream() }
                 MHD_suspend_connection(connection.pointer)
                 state.phase = .waiting(connection)
                 return 0
             }
             let count = min(waiting, target.count)
+            // Chunks are as large as what is free of the connection's memory, some kilobytes. A body with a length ends without another call.
+            if length == nil, waiting - count >= Self.corkedBytes { state.cork(connection, true) }
             let end = state.sent + count
             state.buffer[state.sent..<end].withUnsafeBytes { target.copyMemory(from: $0) }
             state.sent = end
@@ -288,6 +297,17 @@ extension HTTPBodyStream.State {
             return reader
         default: return nil
         }
+    }
+
+    /// Lets the kernel wait for full segments, or send what it has.
+    ///
+    /// Where it refuses, each chunk is sent by itself.
+    fileprivate mutating func cork(_ connection: MicrohttpdConnection, _ isCorked: Bool) {
+        guard isCorked != self.isCorked else { return }
+        var value: CInt = isCorked ? 1 : 0
+        let size = socklen_t(MemoryLayout<CInt>.size)
+        let socket = CMicrohttpd_socket(connection.pointer)
+        if setsockopt(socket, CInt(IPPROTO_TCP), TCP_CORK, &value, size) == 0 { self.isCorked = isCorked }
     }
 
     fileprivate mutating func takeWriters() -> [CheckedContinuation<Void, Never>] {
