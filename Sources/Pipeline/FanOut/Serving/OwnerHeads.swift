@@ -23,10 +23,9 @@ struct OwnerHeads: Sendable, Hashable {
     /// The owner's number in the file; 0 for an owner that is not in the file.
     let number: Int64
     private(set) var head: TimeStamp
-    /// Sorted by knowledgeId.
-    private(set) var devices: [DeviceHead] = []
-    /// The indexes in `devices` of those that are not in the index by time, in order.
-    private(set) var unindexed: [Int] = []
+    private(set) var devices = DeviceHeads()
+    /// Those that are not in the index by time, sorted.
+    private(set) var unindexed: [KnowledgeID] = []
     /// The newest timeStamp of the devices in the index by time; zero where there are none.
     private(set) var indexedHead = TimeStamp.zero
     /// A timeStamp that no row in the index by time is below; zero where there are none.
@@ -41,19 +40,13 @@ struct OwnerHeads: Sendable, Hashable {
     init(number: Int64, head: TimeStamp, devices: [DeviceHead]) {
         self.number = number
         self.head = head
-        self.devices = devices.sorted { $0.knowledgeID < $1.knowledgeID }
-        for (index, device) in self.devices.enumerated() {
-            if device.isIndexed { extendIndex(to: device) } else { unindexed.append(index) }
+        self.devices = DeviceHeads(devices)
+        for device in self.devices {
+            if device.isIndexed { extendIndex(to: device) } else { unindexed.append(device.knowledgeID) }
         }
     }
 
-    subscript(device: KnowledgeID) -> DeviceHead? { index(of: device).map { devices[$0] } }
-
-    /// The index in `devices`; `nil` for a device without rows.
-    func index(of device: KnowledgeID) -> Int? {
-        let position = position(of: device)
-        return position < devices.count && devices[position].knowledgeID == device ? position : nil
-    }
+    subscript(device: KnowledgeID) -> DeviceHead? { devices[device] }
 
     private mutating func extendIndex(to device: DeviceHead) {
         indexedFrom = indexedFrom == .zero ? device.indexedFrom : min(indexedFrom, device.indexedFrom)
@@ -68,32 +61,19 @@ struct OwnerHeads: Sendable, Hashable {
     /// - Returns: the device afterwards.
     mutating func move(_ device: KnowledgeID, number: Int64, to timeStamp: TimeStamp) -> DeviceHead {
         head = max(head, timeStamp)
-        let position = position(of: device)
-        if position < devices.count, devices[position].knowledgeID == device {
-            devices[position].head = max(devices[position].head, timeStamp)
-            devices[position].indexedFrom = min(devices[position].indexedFrom, timeStamp)
+        var moved: DeviceHead
+        if let known = devices[device] {
+            moved = known
+            moved.head = max(known.head, timeStamp)
+            moved.indexedFrom = min(known.indexedFrom, timeStamp)
         } else {
             let isIndexed = devices.count >= Self.unindexedDevices
-            devices.insert(
-                DeviceHead(
-                    knowledgeID: device, number: number, head: timeStamp, indexedFrom: isIndexed ? timeStamp : .zero),
-                at: position)
-            let later = unindexed.firstIndex { $0 >= position } ?? unindexed.count
-            for index in later..<unindexed.count { unindexed[index] += 1 }
-            if !isIndexed { unindexed.insert(position, at: later) }
+            moved = DeviceHead(
+                knowledgeID: device, number: number, head: timeStamp, indexedFrom: isIndexed ? timeStamp : .zero)
+            if !isIndexed { unindexed.insert(device, at: unindexed.firstIndex { $0 > device } ?? unindexed.count) }
         }
-        if devices[position].isIndexed { extendIndex(to: devices[position]) }
-        return devices[position]
-    }
-
-    /// The index of a device, or the one at which to insert it.
-    private func position(of device: KnowledgeID) -> Int {
-        var low = 0
-        var high = devices.count
-        while low < high {
-            let middle = (low + high) / 2
-            if devices[middle].knowledgeID < device { low = middle + 1 } else { high = middle }
-        }
-        return low
+        devices.put(moved)
+        if moved.isIndexed { extendIndex(to: moved) }
+        return moved
     }
 }

@@ -92,7 +92,7 @@ struct PullPlan {
             for device in named { compare(device) }
             compared?.add(named.count)
         } else if heads.head > knowledge.floor {
-            for index in heads.unindexed { compare(heads.devices[index]) }
+            for device in heads.unindexed { if let head = heads[device] { compare(head) } }
             compared?.add(heads.unindexed.count)
             // Every row of the index above the floor is missing.
             if heads.indexedHead > knowledge.floor {
@@ -106,8 +106,8 @@ struct PullPlan {
     }
 
     /// The devices with rows that the vector names, by knowledgeId.
-    private static func named(_ knowledge: OwnerKnowledge, _ heads: OwnerHeads) -> [OwnerHeads.DeviceHead] {
-        knowledge.entries.keys.compactMap(heads.index(of:)).sorted().map { heads.devices[$0] }
+    private static func named(_ knowledge: OwnerKnowledge, _ heads: OwnerHeads) -> DeviceHeads {
+        DeviceHeads(knowledge.entries.keys.compactMap { heads[$0] })
     }
 
     /// Whether the device lacks no row.
