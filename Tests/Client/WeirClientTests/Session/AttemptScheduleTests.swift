@@ -46,6 +46,7 @@ import WeirClient
                 if isAttempting {
                     #expect(schedule.next == nil, "seed \(seed), step \(step): two sessions")
                 } else if isPending {
+                    #expect(schedule.isPending, "seed \(seed), step \(step): forgotten")
                     let next = try #require(schedule.next, "seed \(seed), step \(step): stalled")
                     #expect(next <= now + .seconds(3600), "seed \(seed), step \(step): stalled until \(next)")
                 }
