@@ -55,7 +55,7 @@ package enum FanOutEvent: Sendable, Hashable, CustomStringConvertible {
         case .retrying(let reason, let pause): "tries again in \(pause): \(reason)"
         case .waiting(let reason): "is paused: \(reason)"
         case .paused(let reason): "is paused and tried again: \(reason)"
-        case .resumed: "resumes: its next record was applied"
+        case .resumed: "resumes"
         case .stopped(let problem): problem.map { "stopped, and its file could not be closed: \($0)" } ?? "stopped"
         }
     }

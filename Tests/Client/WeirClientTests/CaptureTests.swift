@@ -80,7 +80,11 @@ import WeirClient
         ALTER TABLE card ADD COLUMN whole TEXT AS (name || part);
         CREATE UNIQUE INDEX one ON card (upper(whole) desc /* the end */)
         """,
+        "CREATE UNIQUE INDEX one ON card (lower(name) || part COLLATE NOCASE, ifnull(owner, '')) -- \r\n WHERE chosen >= 0",
     ]
+    /// Of an owner, a column with a name that is a word of SQL as well, and an expression.
+    private static let mixedIndex =
+        "ALTER TABLE card ADD COLUMN desc TEXT DEFAULT 'd'; CREATE UNIQUE INDEX one ON card (owner, lower(name), 'x' || desc)"
     /// Of cards that are chosen, each with its condition in another spelling.
     private static let partialIndexes = [
         "CREATE UNIQUE INDEX one ON card (owner) WHERE chosen",
@@ -112,6 +116,7 @@ import WeirClient
             + ([generatedIndex] + expressionIndexes).flatMap { index in
                 ["name = 'A'", "name = 'ax', part = ''"].map { (index: index, set: $0) }
             }
+            + ["name = 'A'", "name = 'A', owner = 'o'"].map { (index: mixedIndex, set: $0) }
     ) func rowsThatReplaceDeletesForAConditionOrAnExpressionAreDeleted(
         writer: Writer, change: (index: String, set: String)
     ) async throws {
@@ -121,6 +126,34 @@ import WeirClient
         let changes = try app.sync()
         #expect(changes.count == 2)
         #expect(changes.last == #"{"table":"card","id":"old","deleted":true,"base":101}"#)
+    }
+
+    /// Expressions that SQLite has of the rows in the index alone, and not of those that a constraint ignores.
+    @Test(
+        arguments: Writer.allCases,
+        [
+            "json_extract(part, '$.id')) WHERE json_valid(part)", "part ->> '$.id') WHERE name = 'json'",
+            "owner, json(part)) WHERE name = 'json'", "lower(json(part)) desc) WHERE name = 'json'",
+        ]
+    ) func noStatementFailsForAnExpressionOfAnIndex(writer: Writer, terms: String) async throws {
+        let app = try SyncedApp(
+            Self.card + "CREATE UNIQUE INDEX one ON card (" + terms,
+            server: ["card": ["owner": "text", "chosen": "integer", "name": "text", "part": "text"]])
+        try app.open("card")
+        try await app.run("INSERT INTO card VALUES ('a', 'o', 1, 'text', 'hello')", by: writer)
+        try await app.run("UPDATE card SET part = 'world'", by: writer)
+        #expect(try app.sync().count == 1)
+    }
+
+    /// Without those that share a part of the key alone.
+    @Test(arguments: Writer.allCases) func onlyARowWithTheWholeKeyIsRecorded(writer: Writer) async throws {
+        let app = try withCards(Self.mixedIndex)
+        try await app.run("INSERT INTO card (id, owner, name) VALUES ('c', 'o', 'c'), ('d', 'o', 'd')", by: writer)
+        #expect(try app.query("SELECT DISTINCT id FROM weir_log_1 ORDER BY id") == ["'c'", "'d'"])
+        try app.sync()
+        try await app.run("UPDATE OR IGNORE card SET name = 'D' WHERE id = 'c'", by: writer)
+        #expect(try app.query("SELECT DISTINCT id FROM weir_log_1 ORDER BY id") == ["'c'", "'d'"])
+        #expect(try app.sync() == [])
     }
 
     /// Those of an insertion, whose value REPLACE makes of a default.

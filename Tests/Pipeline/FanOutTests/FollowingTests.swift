@@ -170,21 +170,24 @@ import Testing
         let damaged = ChangeLogError(.corrupt, message: "a damaged page")
         world.log.fail(with: [damaged, damaged])
         try await withFolder { folder in
-            let (registry, clock) = (MetricRegistry(), ManualClock())
+            let (registry, failures, clock) = (MetricRegistry(), PartitionFailures(), ManualClock())
             let paused = registry.gauge(.fanOutPaused, [.partition: "0"])
             try await withFanOut(
-                world, in: folder, clock: clock, awaitReady: false, metrics: FanOutMetrics(registry)
+                world, in: folder, clock: clock, awaitReady: false, failures: failures, metrics: FanOutMetrics(registry)
             ) { service in
                 // Each pause is longer than the one before.
                 for seconds in [1, 2] {
                     await clock.sleeper(for: .seconds(seconds))
                     #expect(paused.value == 1)
+                    #expect(failures.reason?.contains("a damaged page") == true)
                     clock.advance(by: .seconds(seconds))
                 }
                 try await service.caughtUp(with: world)
                 try await expectModel(world, service)
                 await service.events.wait { $0.contains(.resumed) }
                 #expect(paused.value == 0)
+                // At once.
+                #expect(failures.reason == nil)
                 // Reported once, since the cause is the same.
                 #expect(service.events.events.count { if case .paused = $0 { true } else { false } } == 1)
             }

@@ -99,7 +99,13 @@ extension Catalog {
             tests: "SeedingTests"),
         .client(
             .expression, "what a row replaces by an index on expressions is not looked for", in: definition,
-            "columns.isEmpty && values.count < terms.count", "columns.isEmpty", tests: "CaptureTests"),
+            "columns.isEmpty && !areKnown", "columns.isEmpty", tests: "CaptureTests"),
+        .client(
+            .expression, "a function of an index may make a statement fail", in: definition, "term.isHarmless", "true",
+            within: "guard term.isHarmless else { return nil }", tests: "CaptureTests"),
+        .client(
+            .expression, "rows that share the columns of an index count as replaced", in: definition,
+            "areKnown ? values : []", "areKnown && columns.isEmpty ? values : []", tests: "CaptureTests"),
         .client(
             .expression, "the value of an expression follows from NULL in place of the default", in: triggers,
             #""\(new($0)) AS \(quoted($0))""#, #""NEW.\(quoted($0)) AS \(quoted($0))""#, tests: "CaptureTests"),

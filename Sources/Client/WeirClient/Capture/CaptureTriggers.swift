@@ -137,10 +137,8 @@ struct CaptureTriggers {
         let names = [definition.key.name] + definition.columns.map(\.name) + definition.generatedColumns
         let row = names.map { "\(new($0)) AS \(quoted($0))" }.joined(separator: ", ")
         let expression = "(\(value.expression.sql)\n)"
-        return """
-            \(expression) = (SELECT \(expression) FROM (SELECT \(row))) \
-            COLLATE \(quoted(value.collation))
-            """
+        // The collation is the index's, whatever it is in the expression: otherwise all rows would be read.
+        return "\(expression) COLLATE \(quoted(value.collation)) = (SELECT \(expression) FROM (SELECT \(row)))"
     }
 
     /// The value that a row is going to have: REPLACE gives a column that may not be NULL its default in place of NULL.

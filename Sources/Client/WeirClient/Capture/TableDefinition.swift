@@ -25,10 +25,9 @@ package struct TableDefinition: Equatable {
         }
 
         /// Those that are columns.
-        ///
-        /// Where there are expressions as well, they alone make more rows equal than SQLite replaces, which does no harm.
         let terms: [Term]
-        /// The terms of an index that has expressions alone.
+        /// Those that are expressions; none where not each of them can be compared. Then the columns make more rows equal than SQLite
+        /// replaces.
         let values: [Value]
         /// Rows that do not meet it may share a key.
         let condition: IndexExpression?
@@ -222,12 +221,33 @@ extension TableDefinition {
                 term.column.map { UniqueKey.Term(column: $0, collation: term.collation) }
             }
             let statement = IndexStatement(index.sql)
-            let values = zip(statement.terms, terms).map {
-                UniqueKey.Value(expression: $0, collation: $1.collation)
+            let expressions = zip(terms, statement.terms).filter { $0.0.column == nil }
+            let values = expressions.compactMap { term, text in
+                Self.expression(of: text, in: table, database).map {
+                    UniqueKey.Value(expression: $0, collation: term.collation)
+                }
             }
-            if columns.isEmpty && values.count < terms.count { return nil }
-            return UniqueKey(terms: columns, values: columns.isEmpty ? values : [], condition: statement.condition)
+            let areKnown = columns.count + values.count == terms.count
+            if columns.isEmpty && !areKnown { return nil }
+            return UniqueKey(terms: columns, values: areKnown ? values : [], condition: statement.condition)
         }
+    }
+
+    /// A term's expression, as a trigger can have it; `nil` if it may make statements of the app fail.
+    private static func expression(
+        of term: IndexStatement.Term, in table: String, _ database: Database
+    ) -> IndexExpression? {
+        guard term.isHarmless else { return nil }
+        for sql in [term.sql, term.sqlWithoutOrder].compactMap(\.self) {
+            do {
+                _ = try database.value("SELECT 1 FROM \(quoted(table)) WHERE (\(sql)\n) IS NULL LIMIT 0")
+                return IndexExpression(sql: sql)
+            } catch {
+                // No expression, because it has the order.
+                continue
+            }
+        }
+        return nil
     }
 }
 

@@ -115,8 +115,9 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     ///
     /// Pulls continue meanwhile: the file holds what was applied so far.
     var supervisor: PartitionSupervisor {
-        PartitionSupervisor(
-            "fanout of partition \(partition.number)", retries: retries, schemas: context.schemas,
+        let name = "fanout of partition \(partition.number)"
+        return PartitionSupervisor(
+            name, retries: retries, schemas: context.schemas,
             failures: context.failures, metrics: partitionMetrics.supervision
         ) { failure in
             switch failure {
@@ -131,10 +132,15 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
             }
         } report: { event in
             switch event {
-            case .retrying(let reason, let pause): report(.retrying(reason: "\(reason)", after: pause))
+            case .retrying(let reason, let pause):
+                // It serves meanwhile, and soon has the next record.
+                context.failures.forget(name)
+                report(.retrying(reason: "\(reason)", after: pause))
             case .awaitingSchema(let reason): report(.waiting(reason: "\(reason)"))
             case .paused(let reason): report(.paused(reason: "\(reason)"))
-            case .resumed: report(.resumed)
+            case .resumed:
+                context.failures.forget(name)
+                report(.resumed)
             case .schemaKnown, .stageStopped, .cancelled: break
             }
         }
@@ -156,7 +162,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// Opens the file, or rebuilds it, as often as it takes.
     private func openFile(_ start: Start) async throws {
         var mustRebuild = start == .rebuild
-        try await supervisor.run { _ in
+        try await supervisor.run { progress in
             var isNew = false
             while true {
                 do {
@@ -171,6 +177,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
                     let end = await endOfOrdered() ?? opened.position.nextOffset
                     partition.markOpened(opened.owners, position: opened.position, servedFrom: end)
                     if partition.isReady { reportReady() }
+                    progress.made()
                     return observer.passed(
                         StreamReport(partition: partition.number, uploads: opened.position.uploads))
                 } catch let failure as StreamFailure where failure.needsRebuild {

@@ -33,6 +33,8 @@ package final class HTTPBodyStream: Sendable {
         var buffer: [UInt8] = []
         /// The bytes at the start of `buffer` that have been sent.
         var sent = 0
+        /// Whether there was a chunk.
+        var hasBegun = false
         /// Whether the kernel holds back a segment that is not full.
         var isCorked = false
         var isFinished = false
@@ -201,7 +203,9 @@ extension HTTPBodyStream {
             }
             let count = min(waiting, target.count)
             // Chunks are as large as what is free of the connection's memory, some kilobytes. A body with a length ends without another call.
-            if length == nil, waiting - count >= Self.corkedBytes { state.cork(connection, true) }
+            // With the first chunk libmicrohttpd sets its own options.
+            if length == nil, state.hasBegun, waiting - count >= Self.corkedBytes { state.cork(connection, true) }
+            state.hasBegun = true
             let end = state.sent + count
             state.buffer[state.sent..<end].withUnsafeBytes { target.copyMemory(from: $0) }
             state.sent = end
