@@ -86,7 +86,8 @@ extension Metric {
         "fanout_serving", .gauge, [.partition], "1 while the partition's stream serves pulls, else 0.")
     package static let fanOutPaused = Metric(
         "fanout_paused", .gauge, [.partition],
-        "1 while the partition's stream is paused at a record that it cannot apply, or waits for a schema version, else 0.")
+        "1 while the partition's stream is paused at a record that it cannot apply, or waits for a schema version, else 0."
+    )
     package static let fanOutRebuilds = Metric(
         "fanout_rebuilds_total", .counter, "Streams that were rebuilt from the tables.")
     package static let fanOutRebuildRows = Metric(

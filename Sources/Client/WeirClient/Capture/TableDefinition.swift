@@ -26,8 +26,9 @@ package struct TableDefinition: Equatable {
 
         /// Those that are columns.
         let terms: [Term]
-        /// Those that are expressions; none where not each of them can be compared. Then the columns make more rows equal than SQLite
-        /// replaces.
+        /// Those that are expressions; none where not each of them can be compared.
+        ///
+        /// Then the columns make more rows equal than SQLite replaces.
         let values: [Value]
         /// Rows that do not meet it may share a key.
         let condition: IndexExpression?
