@@ -63,7 +63,7 @@ extension Catalog {
             .expression, "a write during a session is forgotten at its end", in: schedule, "isPending || due != nil",
             "isPending", tests: "AttemptScheduleTests"),
         .client(
-            .text, "a session that has failed makes none due", in: schedule, "makeDue(notBefore)", "",
+            .statement, "a session that has failed makes none due", in: schedule, "makeDue(notBefore)",
             tests: "AttemptScheduleTests"),
     ]
 }
