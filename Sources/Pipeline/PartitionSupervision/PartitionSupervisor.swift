@@ -87,7 +87,8 @@ package struct PartitionSupervisor: Sendable {
     private let retries: RetryPolicy
     private let pauses: RetryPolicy
     private let schemas: KnownSchemas
-    private let failures: PartitionFailures?
+    private let failures: PartitionFailures
+    private let isReadyWhileRetrying: Bool
     private let metrics: PartitionMetrics
     private let response: @Sendable (any Error) -> FailureResponse
     private let report: @Sendable (PartitionEvent) -> Void
@@ -97,12 +98,14 @@ package struct PartitionSupervisor: Sendable {
 
     /// - Parameters:
     ///   - name: the stage and the partition, for the readiness of the process.
-    ///   - failures: the failures while they last; `nil` where something else shows the readiness of the partition.
+    ///   - failures: the failures while they last.
+    ///   - isReadyWhileRetrying: whether a failure that may pass is none for the readiness of the process.
     ///   - response: what a failure means.
     ///   - report: called with each event after the metrics were updated, and before the pause or wait that it announces.
     package init(
-        _ name: String, retries: RetryPolicy, schemas: KnownSchemas, failures: PartitionFailures?,
-        metrics: PartitionMetrics, response: @escaping @Sendable (any Error) -> FailureResponse,
+        _ name: String, retries: RetryPolicy, schemas: KnownSchemas, failures: PartitionFailures,
+        isReadyWhileRetrying: Bool = false, metrics: PartitionMetrics,
+        response: @escaping @Sendable (any Error) -> FailureResponse,
         report: @escaping @Sendable (PartitionEvent) -> Void
     ) {
         self.name = name
@@ -110,6 +113,7 @@ package struct PartitionSupervisor: Sendable {
         pauses = RetryPolicy(delays: Self.pauseDelays, clock: retries.clock)
         self.schemas = schemas
         self.failures = failures
+        self.isReadyWhileRetrying = isReadyWhileRetrying
         self.metrics = metrics
         self.response = response
         self.report = report
@@ -127,7 +131,7 @@ package struct PartitionSupervisor: Sendable {
         defer {
             metrics.paused.set(0)
             metrics.position?.forget()
-            failures?.forget(name)
+            failures.forget(name)
         }
         var (retry, pause) = (Backoff(retries), Backoff(pauses))
         var pausedBy: String?
@@ -152,22 +156,22 @@ package struct PartitionSupervisor: Sendable {
                 case .retry:
                     metrics.retries.add()
                     try await retry.pause { delay in
-                        failures?.record(name, failure, pause: delay)
+                        if !isReadyWhileRetrying { failures.record(name, failure, pause: delay) }
                         report(.retrying(failure, after: delay))
                     }
                 case .awaitSchema(let isKnown):
                     metrics.paused.set(1)
-                    failures?.record(name, failure, pause: nil)
+                    failures.record(name, failure, pause: nil)
                     report(.awaitingSchema(failure))
                     try await schemas.wait(until: isKnown)
-                    failures?.forget(name)
+                    failures.forget(name)
                     metrics.paused.set(0)
                     report(.schemaKnown(failure))
                 case .pausePartition:
                     metrics.retries.add()
                     progress.pause()
                     try await pause.pause { delay in
-                        failures?.record(name, failure, pause: delay)
+                        failures.record(name, failure, pause: delay)
                         if pausedBy != "\(failure)" { report(.paused(failure)) }
                         pausedBy = "\(failure)"
                     }

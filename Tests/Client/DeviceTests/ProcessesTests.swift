@@ -34,6 +34,11 @@ import WeirClient
         try await CommandRun.run(arguments + ["--file", file], of: .device, in: folder, environment: environment)
     }
 
+    private func succeed(_ arguments: [String], _ file: String, _ environment: [String: String]) async throws {
+        let run = try await run(arguments, file, environment)
+        #expect(run.code == 0, "\(file), \(arguments): \(run.output)\(run.errors)")
+    }
+
     /// Starts a command, and kills it after so many milliseconds; whether it has ended with success.
     private func start(_ arguments: [String], killedAfter pause: Int?, _ environment: [String: String]) async throws
         -> Bool
@@ -63,14 +68,10 @@ import WeirClient
     @Test func aFileThatIsCopiedWhileItIsInUseIsAnotherDevice() async throws {
         try await EmbeddedServer.run(in: folder, Self.schema) { url in
             let environment = ["SYNC_SERVER": url, "SYNC_ID": "ada"]
-            func succeed(_ arguments: [String], _ file: String) async throws {
-                let run = try await run(arguments, file, environment)
-                #expect(run.code == 0, "\(arguments): \(run.output)\(run.errors)")
-            }
-            try await succeed(["put", "task", "sent", "title=sent"], "phone.sqlite")
-            try await succeed(["sync"], "phone.sqlite")
+            try await succeed(["put", "task", "sent", "title=sent"], "phone.sqlite", environment)
+            try await succeed(["sync"], "phone.sqlite", environment)
             let user = try Database(path: folder.path + "/phone.sqlite")
-            try await succeed(["put", "task", "pending", "title=pending"], "phone.sqlite")
+            try await succeed(["put", "task", "pending", "title=pending"], "phone.sqlite", environment)
             for suffix in ["", "-wal"] {
                 try FileManager.default.copyItem(
                     atPath: folder.path + "/phone.sqlite" + suffix, toPath: folder.path + "/copy.sqlite" + suffix)
@@ -79,12 +80,12 @@ import WeirClient
             let files = ["phone.sqlite", "copy.sqlite"]
             for round in 1...3 {
                 for file in files {
-                    try await succeed(["put", "task", "\(file) \(round)", "title=\(round)"], file)
+                    try await succeed(["put", "task", "\(file) \(round)", "title=\(round)"], file, environment)
                 }
-                for file in round == 2 ? files.reversed() : files { try await succeed(["sync"], file) }
+                for file in round == 2 ? files.reversed() : files { try await succeed(["sync"], file, environment) }
             }
-            try await succeed(["sync"], "phone.sqlite")
-            try await succeed(["sync"], "fresh.sqlite")
+            try await succeed(["sync"], "phone.sqlite", environment)
+            try await succeed(["sync"], "fresh.sqlite", environment)
             let expected = Set(["sent", "pending"] + files.flatMap { file in (1...3).map { "\(file) \($0)" } })
             for file in files + ["fresh.sqlite"] {
                 #expect(Set(try await rows(file, environment).keys) == expected)
@@ -131,9 +132,8 @@ import WeirClient
         try await EmbeddedServer.run(in: folder, Self.schema) { url in
             let environment = ["SYNC_SERVER": url, "SYNC_ID": "ada"]
             let (phone, copy) = ("phone.sqlite", "copy.sqlite")
-            for arguments in [["put", "task", "sent", "title=sent"], ["sync"]] {
-                #expect(try await run(arguments, phone, environment).code == 0)
-            }
+            try await succeed(["put", "task", "sent", "title=sent"], phone, environment)
+            try await succeed(["sync"], phone, environment)
             let count = try await write(phone) {
                 let database = try Database(path: folder.path + "/" + phone)
                 defer { database.close() }
@@ -143,12 +143,9 @@ import WeirClient
             let copied = try await rows(copy, environment).count
             #expect(20..<count ~= copied - 1)
             for (file, id) in [(copy, "of the copy"), (phone, "of the phone")] {
-                #expect(try await run(["put", "task", id, "title=later"], file, environment).code == 0)
+                try await succeed(["put", "task", id, "title=later"], file, environment)
             }
-            for file in [copy, phone, copy, "fresh.sqlite"] {
-                let run = try await run(["sync"], file, environment)
-                #expect(run.code == 0, "\(file): \(run.output)\(run.errors)")
-            }
+            for file in [copy, phone, copy, "fresh.sqlite"] { try await succeed(["sync"], file, environment) }
             let expected = Set((0..<count).map(String.init)).union(["sent", "of the copy", "of the phone"])
             for file in [copy, phone, "fresh.sqlite"] {
                 #expect(Set(try await rows(file, environment).keys) == expected, "\(file)")
@@ -161,9 +158,8 @@ import WeirClient
         try await EmbeddedServer.run(in: folder, Self.schema) { url in
             let environment = ["SYNC_SERVER": url, "SYNC_ID": "ada"]
             let (phone, torn) = ("phone.sqlite", "torn.sqlite")
-            for arguments in [["put", "task", "sent", "title=sent"], ["sync"]] {
-                #expect(try await run(arguments, phone, environment).code == 0)
-            }
+            try await succeed(["put", "task", "sent", "title=sent"], phone, environment)
+            try await succeed(["sync"], phone, environment)
             let database = try Database(path: folder.path + "/" + phone)
             func copy(_ suffix: String) throws {
                 try FileManager.default.copyItem(
@@ -188,8 +184,7 @@ import WeirClient
                 #expect(run.code == 1 && run.errors.contains("database disk image is malformed"), "\(run.errors)")
             }
             for file in [phone, "fresh.sqlite"] {
-                let run = try await run(["sync"], file, environment)
-                #expect(run.code == 0, "\(file): \(run.output)\(run.errors)")
+                try await succeed(["sync"], file, environment)
                 #expect(try await rows(file, environment).count == 2004)
             }
         }

@@ -150,7 +150,7 @@ import Testing
             let (registry, failures) = (MetricRegistry(), PartitionFailures())
             let paused = registry.gauge(.fanOutPaused, [.partition: "0"])
             try await withFanOut(world, in: folder, failures: failures, metrics: FanOutMetrics(registry)) { service in
-                await service.events.wait { $0.contains { if case .paused = $0 { true } else { false } } }
+                await service.events.wait { $0.contains(where: \.isPaused) }
                 try await expectModel(world, service)
                 #expect(service.fanOut.isReady)
                 #expect(!service.events.hasDamageOfAFile)
@@ -189,7 +189,7 @@ import Testing
                 // At once.
                 #expect(failures.reason == nil)
                 // Reported once, since the cause is the same.
-                #expect(service.events.events.count { if case .paused = $0 { true } else { false } } == 1)
+                #expect(service.events.events.count(where: \.isPaused) == 1)
             }
         }
     }

@@ -118,7 +118,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         let name = "fanout of partition \(partition.number)"
         return PartitionSupervisor(
             name, retries: retries, schemas: context.schemas,
-            failures: context.failures, metrics: partitionMetrics.supervision
+            failures: context.failures, isReadyWhileRetrying: true, metrics: partitionMetrics.supervision
         ) { failure in
             switch failure {
             case let fault as LogFault:
@@ -132,10 +132,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
             }
         } report: { event in
             switch event {
-            case .retrying(let reason, let pause):
-                // It serves meanwhile, and soon has the next record.
-                context.failures.forget(name)
-                report(.retrying(reason: "\(reason)", after: pause))
+            case .retrying(let reason, let pause): report(.retrying(reason: "\(reason)", after: pause))
             case .awaitingSchema(let reason): report(.waiting(reason: "\(reason)"))
             case .paused(let reason): report(.paused(reason: "\(reason)"))
             case .resumed:

@@ -35,23 +35,28 @@ struct DeviceHeads: Sendable, Hashable, Sequence {
         return chunks[chunk][position]
     }
 
-    /// Changes the head of a device, or adds it.
-    mutating func put(_ head: DeviceHead) {
-        guard let (chunk, position) = place(of: head.knowledgeID) else {
-            chunks = [[head]]
-            count = 1
-            return
+    /// Changes the head of a device, or adds one.
+    ///
+    /// - Parameter change: the head afterwards, from that before; `nil` for a device without rows.
+    /// - Returns: the head afterwards.
+    mutating func update(_ device: KnowledgeID, _ change: (DeviceHead?) -> DeviceHead) -> DeviceHead {
+        guard let (chunk, position) = place(of: device) else {
+            let head = change(nil)
+            (chunks, count) = ([[head]], 1)
+            return head
         }
-        if position < chunks[chunk].count, chunks[chunk][position].knowledgeID == head.knowledgeID {
-            chunks[chunk][position] = head
-            return
+        if position < chunks[chunk].count, chunks[chunk][position].knowledgeID == device {
+            chunks[chunk][position] = change(chunks[chunk][position])
+            return chunks[chunk][position]
         }
+        let head = change(nil)
         count += 1
         chunks[chunk].insert(head, at: position)
-        guard chunks[chunk].count > Self.maximumChunk else { return }
+        guard chunks[chunk].count > Self.maximumChunk else { return head }
         let middle = chunks[chunk].count / 2
         chunks.insert(Array(chunks[chunk][middle...]), at: chunk + 1)
         chunks[chunk].removeSubrange(middle...)
+        return head
     }
 
     /// Where a device is, or would be: in the last chunk that does not begin after it; `nil` where there is no chunk.

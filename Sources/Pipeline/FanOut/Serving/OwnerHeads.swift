@@ -61,18 +61,20 @@ struct OwnerHeads: Sendable, Hashable {
     /// - Returns: the device afterwards.
     mutating func move(_ device: KnowledgeID, number: Int64, to timeStamp: TimeStamp) -> DeviceHead {
         head = max(head, timeStamp)
-        var moved: DeviceHead
-        if let known = devices[device] {
-            moved = known
-            moved.head = max(known.head, timeStamp)
-            moved.indexedFrom = min(known.indexedFrom, timeStamp)
-        } else {
-            let isIndexed = devices.count >= Self.unindexedDevices
-            moved = DeviceHead(
-                knowledgeID: device, number: number, head: timeStamp, indexedFrom: isIndexed ? timeStamp : .zero)
-            if !isIndexed { unindexed.insert(device, at: unindexed.firstIndex { $0 > device } ?? unindexed.count) }
+        let count = devices.count
+        let isIndexed = count >= Self.unindexedDevices
+        let moved = devices.update(device) { known in
+            guard var moved = known else {
+                return DeviceHead(
+                    knowledgeID: device, number: number, head: timeStamp, indexedFrom: isIndexed ? timeStamp : .zero)
+            }
+            moved.head = max(moved.head, timeStamp)
+            moved.indexedFrom = min(moved.indexedFrom, timeStamp)
+            return moved
         }
-        devices.put(moved)
+        if devices.count > count, !isIndexed {
+            unindexed.insert(device, at: unindexed.firstIndex { $0 > device } ?? unindexed.count)
+        }
         if moved.isIndexed { extendIndex(to: moved) }
         return moved
     }

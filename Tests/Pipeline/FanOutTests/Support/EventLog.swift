@@ -105,13 +105,9 @@ extension FanOutEvent {
     var isDamageOfAFile: Bool {
         if case .damaged(let reason) = self { !reason.contains("there is no file") } else { false }
     }
+    var isPaused: Bool { if case .paused = self { true } else { false } }
     /// Whether something failed and is tried again.
-    var isRetry: Bool {
-        switch self {
-        case .retrying, .paused: true
-        default: false
-        }
-    }
+    var isRetry: Bool { if case .retrying = self { true } else { isPaused } }
 
     /// The offset that the event reports, if any.
     fileprivate var nextOffset: Int64? {
