@@ -11,9 +11,11 @@ import WeirClient
         #"{"a":{"a":[[],{},[{}]],"b":null},"":true,"a":false,"é😀":"\ud83d\ude00\n\u0000"}"#,
         "[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]", " \n\t\r\"text\" ", "17", #""\\\"\/\b\f""#,
         " [ 1 , { \"a\" : [ ] } ] ",
+        #"["a text of some words of eight bytes","é: none of ASCII after eight bytes","\"in quotes\""]"#,
     ].map { Array($0.utf8) }
 
     private static let words = [
+        "\n", "\u{1F}", "\u{7F}",
         "{", "}", "[", "]", ",", ":", "\"", "\\", "null", "true", "false", "\\u0000", "\\ud800", "\\udc00", "1e9", "-",
         "\u{FEFF}", "\"\":", "{\"a\":", "[[[[", "]]]]", "é", "0", ".",
     ]

@@ -51,13 +51,17 @@ extension RowWriter {
     private func values(_ json: ArraySlice<UInt8>, like row: SpelledRow?) throws -> [SQLValue?] {
         var values: [SQLValue?] = Array(repeating: nil, count: columns.count)
         var reader = JSONReader(json)
-        try reader.object { reader, name in
-            guard let index = indexes[name] else {
-                if !lacking.isEmpty, lacking.contains(foldedName(name)) {
+        var next = 0
+        try reader.members { reader, name in
+            // The server sends columns in their order.
+            let isNext = next < columns.count && name.elementsEqual(columns[next].server.name.utf8)
+            guard let index = isNext ? next : indexes[String(decoding: name, as: UTF8.self)] else {
+                if !lacking.isEmpty, lacking.contains(foldedName(String(decoding: name, as: UTF8.self))) {
                     try Vector(database: database).setLacksColumns()
                 }
                 return try reader.skip()
             }
+            next = index + 1
             let canonical = try ValueSpelling.Canonical(&reader, type: columns[index].server.type)
             // Most values of a row that comes again are as they were, whatever the spelling of others is.
             if case .present(let row) = row, let text = canonical.text, references[index] == nil,

@@ -54,11 +54,16 @@ package struct JSONReader {
 
     /// Reads an object: `body` is called for each member, and must read or skip its value.
     package mutating func object(_ body: (inout JSONReader, _ name: String) throws -> Void) throws {
+        try members { try body(&$0, String(decoding: $1, as: UTF8.self)) }
+    }
+
+    /// Reads an object whose members have their names as UTF-8: `body` is called for each, and must read or skip its value.
+    mutating func members(_ body: (inout JSONReader, _ name: ArraySlice<UInt8>) throws -> Void) throws {
         try enter(UInt8(ascii: "{"), "an object")
         defer { depth -= 1 }
         if take(UInt8(ascii: "}")) { return }
         repeat {
-            let name = try string()
+            let name = try plainString().map { bytes[$0] } ?? escapedString()[...]
             guard take(UInt8(ascii: ":")) else { throw malformed("a colon") }
             try body(&self, name)
         } while take(UInt8(ascii: ","))
@@ -117,30 +122,46 @@ package struct JSONReader {
     /// - Returns: where its characters are; `nil`, with nothing read, for one with escapes.
     private mutating func plainString() throws -> Range<Int>? {
         guard take(UInt8(ascii: "\"")) else { throw malformed("a string") }
-        var all: UInt8 = 0
-        for index in position..<bytes.endIndex {
-            let byte = bytes[index]
-            all |= byte
-            if byte == UInt8(ascii: "\"") {
-                let range = position..<index
-                // ASCII alone is UTF-8.
-                guard all < 0x80 || String(validating: bytes[range], as: UTF8.self) != nil else {
-                    throw malformed("UTF-8")
-                }
-                position = index + 1
-                return range
-            }
-            if byte == UInt8(ascii: "\\") {
-                position -= 1
-                return nil
-            }
-            if byte < 0x20 {
-                position = index
-                throw malformed("a character that is not a control character")
-            }
+        let (count, isASCII) = bytes[position...].withUnsafeBufferPointer(Self.plainBytes)
+        let range = position..<(position + count)
+        guard range.upperBound < bytes.endIndex else {
+            position = bytes.endIndex
+            throw malformed("the end of a string")
         }
-        position = bytes.endIndex
-        throw malformed("the end of a string")
+        switch bytes[range.upperBound] {
+        case UInt8(ascii: "\""):
+            // ASCII alone is UTF-8.
+            guard isASCII || String(validating: bytes[range], as: UTF8.self) != nil else { throw malformed("UTF-8") }
+            position = range.upperBound + 1
+            return range
+        case UInt8(ascii: "\\"):
+            position -= 1
+            return nil
+        default:
+            position = range.upperBound
+            throw malformed("a character that is not a control character")
+        }
+    }
+
+    /// How many bytes come before a quotation mark, a backslash or a control character, and whether they are ASCII.
+    private static func plainBytes(_ text: UnsafeBufferPointer<UInt8>) -> (count: Int, isASCII: Bool) {
+        let (ones, highs): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+        var (count, all) = (0, UInt64(0))
+        // Eight at a time, as long as none of them ends the text: subtracting borrows from the high bit of a byte that is too small.
+        while count + 8 <= text.count {
+            let word = UnsafeRawPointer(text.baseAddress! + count).loadUnaligned(as: UInt64.self)
+            let (quotes, backslashes) = (word ^ ones &* 0x22, word ^ ones &* 0x5C)
+            let ends =
+                (word &- ones &* 0x20) & ~word | (quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes
+            if ends & highs != 0 { break }
+            all |= word
+            count += 8
+        }
+        while count < text.count, text[count] >= 0x20, text[count] != 0x22, text[count] != 0x5C {
+            all |= UInt64(text[count])
+            count += 1
+        }
+        return (count, all & highs == 0)
     }
 
     private mutating func escapedString() throws -> [UInt8] {
@@ -221,7 +242,7 @@ package struct JSONReader {
     /// Reads any value.
     package mutating func skip() throws {
         switch try kind() {
-        case .object: try object { reader, _ in try reader.skip() }
+        case .object: try members { reader, _ in try reader.skip() }
         case .array: try array { try $0.skip() }
         case .string: if try plainString() == nil { _ = try escapedString() }
         case .number: _ = try numberText()
