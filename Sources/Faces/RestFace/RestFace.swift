@@ -28,7 +28,7 @@ package struct RestFace: Face {
     static let headers = [HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store")]
 
     package func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
-        guard let name = request.parameters.first else { return tables(session) }
+        guard let name = request.parameters.first else { return session.listOfTables() }
         guard let table = FaceTable(named: name, in: session.schema.schema) else {
             throw Problem(.notFound, "there is no table of this name")
         }
@@ -37,17 +37,6 @@ package struct RestFace: Face {
         case .put: try await RestUpload(table, session, answers, creates: false).respond(to: request.http.body)
         default: try await RestDownload(table, session, answers).respond(to: request)
         }
-    }
-
-    /// `GET /rest`: the names of the tables, parents first.
-    private func tables(_ session: any FaceSession) -> HTTPResponse {
-        let schema = session.schema.schema
-        let order = zip(schema.ranks, schema.tables.indices).sorted { $0 < $1 }.map(\.1)
-        var writer = JSONWriter(capacity: 256)
-        writer.array { writer in
-            for index in order { writer.value(schema.tables[index].name) }
-        }
-        return .uncached(200, writer.take())
     }
 }
 

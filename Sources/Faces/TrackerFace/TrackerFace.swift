@@ -10,10 +10,11 @@ package struct TrackerFace: Face {
     package var prefix: String { "tracker" }
 
     package let routes = [
-        Self.devices, Self.device, Self.database, FaceRoute("/tracker/{table}", [.get, .post]),
+        Self.tables, Self.devices, Self.device, Self.database, FaceRoute("/tracker/{table}", [.get, .post]),
         FaceRoute("/tracker/{table}/{serverId}", [.put, .delete]),
     ]
 
+    private static let tables = FaceRoute("/tracker", [.get])
     private static let devices = FaceRoute("/tracker/devices", [.get])
     private static let device = FaceRoute("/tracker/devices/{name}", [.put])
     private static let database = FaceRoute("/tracker/database", [.get, .put, .delete], takesFile: true)
@@ -36,6 +37,7 @@ package struct TrackerFace: Face {
 
     package func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
         switch request.route.template {
+        case Self.tables.template: return session.listOfTables()
         case Self.devices.template:
             let after = try request.timeStamp("after")
             if request.http.method == .head { return Self.headOfList }

@@ -1,6 +1,7 @@
 import DeviceRegistry
 import HTTP
 import JSON
+import JSONText
 import OwnerFileStore
 import SyncModel
 
@@ -247,5 +248,16 @@ extension FaceSession {
         } catch let problem as Problem where problem.code == .positionAhead {
             throw Problem(.notReady, "the history was replaced while rows were read: send the request again")
         }
+    }
+
+    /// The names of the tables, parents first.
+    package func listOfTables() -> HTTPResponse {
+        let schema = schema.schema
+        let order = zip(schema.ranks, schema.tables.indices).sorted { $0 < $1 }.map(\.1)
+        var writer = JSONWriter(capacity: 256)
+        writer.array { writer in
+            for index in order { writer.value(schema.tables[index].name) }
+        }
+        return .uncached(200, writer.take())
     }
 }

@@ -143,6 +143,14 @@ import Testing
         }
     }
 
+    @Test func tablesComeParentsFirst() async throws {
+        try await withServer { _, phone, _ in
+            let tables = try await phone.get("/tracker").json()
+            #expect(tables == ["note", "comment"])
+            #expect(try await phone.send("POST", "/tracker", Self.note).status == 405)
+        }
+    }
+
     @Test func devicesAreNamed() async throws {
         try await withServer(clock: "log-time") { scene, phone, laptop in
             let named = try await phone.send("PUT", "/tracker/devices/Ada%27s%20phone", nil as Data?)
@@ -228,7 +236,7 @@ import Testing
     @Test func unknownThingsAreNamed() async throws {
         try await withServer { scene, phone, _ in
             for (path, status) in [
-                ("/tracker/other", 404), ("/tracker", 404), ("/tracker/note/1/2", 404), ("/tracker/note?after=x", 422),
+                ("/tracker/other", 404), ("/tracker/note/1/2", 404), ("/tracker/note?after=x", 422),
                 ("/tracker/note?after=2026-05-01", 422), ("/tracker/devices?after=0", 422),
                 ("/tracker/note?after=2026-05-01T08:00:00Z&after=2026-05-01T08:00:00Z", 422),
                 ("/tracker/note/1", 405), ("/tracker/devices/x", 405),
