@@ -80,19 +80,18 @@ package final class IssuerKeys: Sendable {
     /// - Throws: `TokenRefusal`, ``Unavailable`` or `CancellationError`.
     package func awaitedKey(for token: SignedToken) async throws -> VerificationKey {
         // No condition depends on who waits.
-        let (number, ended) = try state.change { state throws(Unavailable) in
+        let number = try state.change { state throws(Unavailable) in
             if case .unavailable(let time) = state.choice(for: token, at: clock.now()) {
                 throw Unavailable(retryAfter: time)
             }
-            return (state.wait(for: token), state.ended)
+            return state.wait(for: token)
         }
         defer { state.change { $0.stopWaiting(for: token) } }
         wakeup.signal()
-        try await state.wait { state in
+        try await state.wait { [clock] state in
             if state.isStopped || state.ended >= number { return true }
-            // Only another reading may have brought it.
-            guard state.ended != ended, let set = state.set else { return false }
-            return set.find(for: token) != nil
+            // A reading may have brought it that was under way, or has ended since it was looked for.
+            return state.current(at: clock.now())?.find(for: token) != nil
         }
         let now = clock.now()
         let result: Result<VerificationKey, any Error> = state.read { state in

@@ -30,6 +30,21 @@ import WebTokens
         }
     }
 
+    @Test func aTokenDoesNotWaitForAKeyThatHasComeSinceItWasLookedFor() async throws {
+        try await withKeys(ScriptedSource(a)) { test in
+            let token = try b.unsignedToken()
+            try test.source.publish(a, b)
+            test.clock.advance(by: .seconds(40))
+            guard case .awaited = try test.keys.key(for: token) else {
+                Issue.record("its key is known")
+                return
+            }
+            try await test.awaiting(b).value
+            _ = try await test.keys.awaitedKey(for: token)
+            #expect(test.source.count == 2)
+        }
+    }
+
     @Test func unknownKeysCauseOneReadingInThirtySeconds() async throws {
         try await withKeys(ScriptedSource(a)) { test in
             var waiting: [Task<Void, any Error>] = []
