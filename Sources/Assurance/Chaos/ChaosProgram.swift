@@ -13,6 +13,10 @@ enum ChaosProgram {
         CommandOption("seconds", .required("N"), "Stop after so many seconds instead."),
         CommandOption("seed", .required("S"), "Decides faults and writes; by default a random one."),
         CommandOption("faults", .required("N"), "Faults a minute on average, 0 for none; 20 by default."),
+        CommandOption(
+            "in-turn", .none,
+            "In place of random faults, each process is killed and restarted 20 s later, then each once more and at once; then the run ends."
+        ),
         CommandOption("owners", .required("N"), "Owners; 8 by default."),
         CommandOption("devices", .required("N"), "Devices of each owner; 4 by default."),
         CommandOption("batch", .required("N"), "The most changes of a batch; 100 by default."),
@@ -100,6 +104,12 @@ enum ChaosProgram {
         if let count = try invocation.number("changes", in: 1...1_000_000_000) { options.goal = .changes(count) }
         if let count = try invocation.number("seconds", in: 1...1_000_000) { options.goal = .seconds(count) }
         if let count = try invocation.number("faults", in: 0...6000) { options.faultsPerMinute = count }
+        options.killsInTurn = invocation.option("in-turn") != nil
+        if options.killsInTurn,
+            let other = ["changes", "seconds", "faults"].first(where: { invocation.option($0) != nil })
+        {
+            throw UsageError("--in-turn decides when the run ends, and its faults: leave --\(other) out")
+        }
         if let count = try invocation.number("owners", in: 1...10_000) { options.owners = count }
         if let count = try invocation.number("devices", in: 1...1000) { options.devices = count }
         if let count = try invocation.number("batch", in: 1...10_000) { options.batch = max(1, count / 10)...count }

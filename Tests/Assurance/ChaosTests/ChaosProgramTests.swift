@@ -33,6 +33,10 @@ struct ChaosProgramTests {
             "--changes", "many", "--kafka", "a:1", "--postgres", "dbname=weir", of: .chaos, in: folder)
         #expect(wrong.code == 64)
         #expect(wrong.errors.contains("--changes is a number from 1"), "\(wrong.errors)")
+        let ignored = try await CommandRun.run(
+            "--in-turn", "--faults", "3", "--kafka", "a:1", "--postgres", "dbname=weir", of: .chaos, in: folder)
+        #expect(ignored.code == 64)
+        #expect(ignored.errors.contains("leave --faults out"), "\(ignored.errors)")
     }
 
     @Test func aProgramThatCannotStartKeepsItsFolder() async throws {

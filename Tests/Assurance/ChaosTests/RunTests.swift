@@ -56,6 +56,30 @@ struct RunTests {
         #expect(WaitLog.summary([], []).p99 == 0)
     }
 
+    @Test func eachProcessIsKilledInTurnForAWhileAndForAMoment() {
+        let faults = FaultPlan.inTurn(processes: 3)
+        #expect(faults.map(\.target) == [0, 1, 2, 0, 1, 2].map { .member($0) })
+        #expect(faults.allSatisfy { $0.kind == .kill })
+        #expect(faults.map { $0.milliseconds > 10_000 } == [true, true, true, false, false, false])
+    }
+
+    @Test func theLongestWaitsAreKnownForEachFault() {
+        let second: Int64 = 1_000_000_000
+        func wait(_ start: Int64, _ end: Int64) -> WaitLog.Wait {
+            WaitLog.Wait(who: "", start: start * second, end: end * second)
+        }
+        let waits = WaitLog.caused(
+            by: [
+                .init(text: "kill one", start: 100 * second, end: 120 * second),
+                .init(text: "kill another", start: 200 * second, end: 200 * second),
+            ], batches: [wait(80, 99), wait(101, 104), wait(119, 122), wait(124, 134), wait(126, 190), wait(199, 202)],
+            pulls: [wait(150, 151), wait(203, 204)])
+        #expect(waits.map(\.fault) == ["kill one", "kill another"])
+        #expect(waits.map(\.lasted) == [20, 0])
+        #expect(waits.map(\.batch) == [10, 3])
+        #expect(waits.map(\.pull) == [0, 1])
+    }
+
     @Test func aTraceHasTheEventsOfABatchAndTheFaultsBetween() throws {
         let path = NSTemporaryDirectory() + "events-" + UUID().uuidString
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(atPath: path) } }
@@ -89,7 +113,8 @@ struct RunTests {
             return ChaosReport(
                 seed: 1, changes: 2, batches: 1, ordered: 2, rotations: 3, revoked: 8, refusedAfter: 0.125, rows: 2,
                 repeats: 0, seconds: 1.5, healing: 0.25,
-                faults: ["gateway kill": 2], exits: [], batchWaits: none, pullWaits: none, findings: findings,
+                faults: ["gateway kill": 2], exits: [], batchWaits: none, pullWaits: none, waitsByFault: [],
+                findings: findings,
                 totalFindings: findings.count)
         }
         #expect(report([]).isSound)

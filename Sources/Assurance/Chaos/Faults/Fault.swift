@@ -62,6 +62,19 @@ struct FaultPlan {
         return (pause, fault())
     }
 
+    /// Kills of one process after the other.
+    ///
+    /// First each is restarted long after others have taken over, then each at once. The next one follows ``pauseInTurn`` milliseconds
+    /// after the restart, so that it shows how long devices wait for each.
+    static func inTurn(processes: Int) -> [Fault] {
+        [20_000, 0].flatMap { away in
+            (0..<processes).map { Fault(target: .member($0), kind: .kill, milliseconds: away, delay: 0) }
+        }
+    }
+
+    /// Longer than a session's time-out, and than what a fault may make devices wait.
+    static let pauseInTurn = 15_000
+
     private func fault() -> Fault {
         let member = random.number(0...targets.proxies.count - 1)
         let chance = random.number(0...99)

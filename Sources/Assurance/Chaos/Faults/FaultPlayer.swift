@@ -43,6 +43,20 @@ final class FaultPlayer: Sendable {
         }
     }
 
+    /// Kills every process in turn, until all were or the task is cancelled.
+    func playInTurn() async throws {
+        for fault in FaultPlan.inTurn(processes: cluster.members.count) {
+            do {
+                try await Task.sleep(for: .milliseconds(FaultPlan.pauseInTurn))
+            } catch {
+                return
+            }
+            try await Task { try await self.play(fault) }.value
+        }
+        // The waits for the last one end.
+        try await Task.sleep(for: .milliseconds(FaultPlan.pauseInTurn))
+    }
+
     private func play(_ fault: Fault) async throws {
         let (name, subject) = text(of: fault)
         let isWrong = fault.kind == .delay ? ", \(fault.delay) ms" : ""

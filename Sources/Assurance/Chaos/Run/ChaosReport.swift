@@ -25,6 +25,8 @@ struct ChaosReport: Sendable {
     let exits: [String]
     let batchWaits: WaitLog.Summary
     let pullWaits: WaitLog.Summary
+    /// Where processes were killed in turn.
+    let waitsByFault: [WaitLog.Caused]
     let findings: [Finding]
     let totalFindings: Int
 
@@ -46,6 +48,10 @@ struct ChaosReport: Sendable {
         for exit in exits.prefix(20) { lines.append("exit: \(exit)") }
         lines += Self.lines("batches, from the first sending to the outcome", batchWaits)
         lines += Self.lines("pulls, from the first attempt to the answer", pullWaits)
+        if !waitsByFault.isEmpty { lines.append("the longest waits meanwhile and after, by fault:") }
+        lines += waitsByFault.map {
+            "  \($0.fault), for \(Self.round($0.lasted)) s: batches \(Self.round($0.batch)) s, pulls \(Self.round($0.pull)) s"
+        }
         let kinds = Finding.Kind.allCases.map { "\(count($0)) \($0.rawValue)" }
         lines.append("judged: " + kinds.joined(separator: ", "))
         lines.append(isSound ? "every judgment held" : "\(totalFindings) findings:")

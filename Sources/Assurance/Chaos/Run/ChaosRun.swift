@@ -12,6 +12,8 @@ struct ChaosRun: Sendable {
         var goal = RunState.Goal.changes(100_000)
         var seed: UInt64
         var faultsPerMinute = 20
+        /// In place of these: every process is killed in turn, and the run ends.
+        var killsInTurn = false
         var owners = 8
         /// Devices of each owner.
         var devices = 4
@@ -39,7 +41,7 @@ struct ChaosRun: Sendable {
         self.folder = folder
         self.interruption = interruption
         self.progress = progress
-        state = RunState(options.goal, try EventLog(folder.path + "/events.log"))
+        state = RunState(options.killsInTurn ? .faults : options.goal, try EventLog(folder.path + "/events.log"))
     }
 
     func play() async throws -> ChaosReport {
@@ -80,7 +82,14 @@ struct ChaosRun: Sendable {
         let writers = devices + revoked.map(\.device)
         let writing = Task { try await LoadThreads.run(writers.count) { writers[$0].write() } }
         let refusedAfter = try await revoke(revoked, plan)
-        let faults = Task { try await player.play(seed: options.seed, perMinute: options.faultsPerMinute) }
+        let faults = Task { [state] in
+            if options.killsInTurn {
+                try await player.playInTurn()
+            } else {
+                try await player.play(seed: options.seed, perMinute: options.faultsPerMinute)
+            }
+            state.endFaults()
+        }
         while !state.isDone {
             try interruption.check()
             try await Task.sleep(for: .seconds(1))
@@ -130,7 +139,8 @@ struct ChaosRun: Sendable {
             ordered: judged.changes, rotations: rotations, revoked: revoked.count, refusedAfter: refusedAfter,
             rows: judged.rows, repeats: judged.repeats, seconds: seconds, healing: healed,
             faults: player.played, exits: exits, batchWaits: state.waits.batches(),
-            pullWaits: state.waits.pulls(), findings: state.findings, totalFindings: state.totalFindings)
+            pullWaits: state.waits.pulls(), waitsByFault: options.killsInTurn ? state.waits.byFault() : [],
+            findings: state.findings, totalFindings: state.totalFindings)
     }
 
     /// The devices of all owners; each is linked to the next owner, every third of them without the right to write.

@@ -7,11 +7,14 @@ final class RunState: Sendable {
     enum Goal: Sendable {
         case changes(Int)
         case seconds(Int)
+        /// Once all faults were played.
+        case faults
     }
 
     private struct State {
         var changes = 0
         var batches = 0
+        var areFaultsPlayed = false
         var findings: [Finding] = []
         /// When the devices began to write.
         var began: Int64 = 0
@@ -41,6 +44,7 @@ final class RunState: Sendable {
             return switch goal {
             case .changes(let count): state.changes >= count
             case .seconds(let count): SystemCall.seconds(since: state.began) >= Double(count)
+            case .faults: state.areFaultsPlayed
             }
         }
     }
@@ -61,6 +65,9 @@ final class RunState: Sendable {
 
     /// How many findings there are, with those that are not kept.
     var totalFindings: Int { findingCount.withLock { $0 } }
+
+    /// There are no more faults to come.
+    func endFaults() { state.withLock { $0.areFaultsPlayed = true } }
 
     func acknowledged(_ changes: Int) {
         state.withLock { state in
