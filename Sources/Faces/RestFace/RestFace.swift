@@ -1,6 +1,5 @@
 import Gateway
 import HTTP
-import JSONText
 import SyncModel
 
 /// The face of the REST Ts/Dirty algorithm, under `/rest`: rows as records with `id`, `Ts` and `Deleted` (docs/faces/rest.md).
