@@ -12,8 +12,8 @@ final class Member: Sendable {
         var process: pid_t?
         /// Completes with the status of `waitpid`.
         var ended: Task<Int32, any Error>?
-        /// Whether this program ends the process.
-        var isEnding = false
+        /// The last process that this program has ended; it may have been started again since.
+        var ending: pid_t?
         /// Whether it was killed because it did not stop.
         var wasKilled = false
     }
@@ -56,7 +56,6 @@ final class Member: Sendable {
         state.withLock { state in
             state.process = process
             state.ended = ended
-            state.isEnding = false
             state.wasKilled = false
         }
         Task { [self] in
@@ -64,7 +63,7 @@ final class Member: Sendable {
             let isExpected = state.withLock { state in
                 // Its id may be another process's from now on.
                 if state.process == process { state.process = nil }
-                return state.isEnding
+                return state.ending == process
             }
             events.record("\(name), process \(process), has ended: \(Self.text(of: status))")
             if !isExpected { onEnd(self, status) }
@@ -80,7 +79,7 @@ final class Member: Sendable {
     func end(_ signal: Int32) async throws -> Int32? {
         let ended = state.withLock { state -> Task<Int32, any Error>? in
             guard let process = state.process else { return nil }
-            state.isEnding = true
+            state.ending = process
             kill(process, signal)
             return state.ended
         }
@@ -100,7 +99,7 @@ final class Member: Sendable {
     /// Sends SIGSTOP, SIGCONT or SIGKILL, and does not wait.
     func send(_ signal: Int32) {
         state.withLock { state in
-            if signal == SIGKILL { state.isEnding = true }
+            if signal == SIGKILL { state.ending = state.process }
             if let process = state.process { kill(process, signal) }
         }
     }

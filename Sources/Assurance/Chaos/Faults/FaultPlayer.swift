@@ -45,16 +45,15 @@ final class FaultPlayer: Sendable {
 
     /// Kills every process in turn, until all were or the task is cancelled.
     func playInTurn() async throws {
-        for fault in FaultPlan.inTurn(processes: cluster.members.count) {
+        // After the last one, too, whose waits end meanwhile.
+        for fault in FaultPlan.inTurn(processes: cluster.members.count) + [nil] {
             do {
                 try await Task.sleep(for: .milliseconds(FaultPlan.pauseInTurn))
             } catch {
                 return
             }
-            try await Task { try await self.play(fault) }.value
+            if let fault { try await Task { try await self.play(fault) }.value }
         }
-        // The waits for the last one end.
-        try await Task.sleep(for: .milliseconds(FaultPlan.pauseInTurn))
     }
 
     private func play(_ fault: Fault) async throws {

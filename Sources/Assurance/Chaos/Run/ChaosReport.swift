@@ -48,7 +48,7 @@ struct ChaosReport: Sendable {
         for exit in exits.prefix(20) { lines.append("exit: \(exit)") }
         lines += Self.lines("batches, from the first sending to the outcome", batchWaits)
         lines += Self.lines("pulls, from the first attempt to the answer", pullWaits)
-        if !waitsByFault.isEmpty { lines.append("the longest waits meanwhile and after, by fault:") }
+        if !waitsByFault.isEmpty { lines.append("the longest waits from each fault to the next:") }
         lines += waitsByFault.map {
             "  \($0.fault), for \(Self.round($0.lasted)) s: batches \(Self.round($0.batch)) s, pulls \(Self.round($0.pull)) s"
         }

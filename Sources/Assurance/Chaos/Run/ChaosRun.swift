@@ -83,12 +83,12 @@ struct ChaosRun: Sendable {
         let writing = Task { try await LoadThreads.run(writers.count) { writers[$0].write() } }
         let refusedAfter = try await revoke(revoked, plan)
         let faults = Task { [state] in
+            defer { state.endFaults() }
             if options.killsInTurn {
                 try await player.playInTurn()
             } else {
                 try await player.play(seed: options.seed, perMinute: options.faultsPerMinute)
             }
-            state.endFaults()
         }
         while !state.isDone {
             try interruption.check()

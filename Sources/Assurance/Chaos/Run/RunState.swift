@@ -66,7 +66,7 @@ final class RunState: Sendable {
     /// How many findings there are, with those that are not kept.
     var totalFindings: Int { findingCount.withLock { $0 } }
 
-    /// There are no more faults to come.
+    /// All faults were played, or one failed.
     func endFaults() { state.withLock { $0.areFaultsPlayed = true } }
 
     func acknowledged(_ changes: Int) {

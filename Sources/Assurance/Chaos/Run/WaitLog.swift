@@ -26,7 +26,7 @@ final class WaitLog: Sendable {
         let longest: [(seconds: Double, who: String, faults: [String])]
     }
 
-    /// How long a fault lasted, and the longest waits of devices for which it may be a cause, in seconds.
+    /// How long a fault lasted, and the longest waits of devices until the next one began, in seconds.
     struct Caused: Sendable {
         let fault: String
         let lasted: Double
@@ -81,14 +81,14 @@ final class WaitLog: Sendable {
     func batches() -> Summary { state.withLock { Self.summary($0.batches, $0.faults) } }
     func pulls() -> Summary { state.withLock { Self.summary($0.pulls, $0.faults) } }
 
-    /// By fault, in the order in which they began.
+    /// By fault, in the order in which they began; for faults that come one after the other.
     func byFault() -> [Caused] { state.withLock { Self.caused(by: $0.faults, batches: $0.batches, pulls: $0.pulls) } }
 
     static func caused(by faults: [FaultSpan], batches: [Wait], pulls: [Wait]) -> [Caused] {
-        faults.map { fault in
+        zip(faults, faults.dropFirst().map(\.start) + [.max]).map { fault, next in
             let lasted = (fault.end ?? fault.start) - fault.start
             func longest(_ waits: [Wait]) -> Double {
-                waits.lazy.filter { mayCause(fault, $0) }.map(\.seconds).max() ?? 0
+                waits.lazy.filter { $0.start < next && $0.end > fault.start }.map(\.seconds).max() ?? 0
             }
             return Caused(
                 fault: fault.text, lasted: Double(lasted) / 1e9, batch: longest(batches), pull: longest(pulls))
@@ -98,15 +98,11 @@ final class WaitLog: Sendable {
     /// Nanoseconds after the end of a fault in which it still counts as a cause of a wait.
     private static let aftermath: Int64 = 5_000_000_000
 
-    private static func mayCause(_ fault: FaultSpan, _ wait: Wait) -> Bool {
-        fault.start < wait.end && (fault.end ?? .max) > wait.start - aftermath
-    }
-
     /// - Parameter shown: how many of the longest waits are listed.
     static func summary(_ waits: [Wait], _ faults: [FaultSpan], shown: Int = 3) -> Summary {
         let sorted = waits.sorted { $0.end - $0.start < $1.end - $1.start }
         let longest = sorted.suffix(shown).reversed().map { wait in
-            let causes = faults.filter { mayCause($0, wait) }
+            let causes = faults.filter { $0.start < wait.end && ($0.end ?? .max) > wait.start - aftermath }
                 .sorted { overlap($0, wait) > overlap($1, wait) }
             return (wait.seconds, wait.who, causes.map(\.text))
         }
