@@ -40,7 +40,6 @@ final class EventfulServer: Transport {
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
         let name = "\(request.method) \(request.url.path)"
-        arrived.send(name)
         let gate = gate.withLock { gate -> AsyncStream<Void>? in
             guard var held = gate, held.request == nil || held.request == name else { return nil }
             if held.passing == 0 {
@@ -51,6 +50,8 @@ final class EventfulServer: Transport {
             gate = held
             return nil
         }
+        // Who waits for it finds the gate taken, whatever is sent next.
+        arrived.send(name)
         if let gate {
             // It ends with the gate, or with the task.
             for await _ in gate {}
