@@ -65,7 +65,7 @@ extension OutputSpan<UInt8> {
 }
 
 /// Escaping of JSON strings.
-enum JSONEscape {
+package enum JSONEscape {
     /// The bytes of a string with minimal escaping, including quotes.
     static func escapedCount(_ text: Span<UInt8>) -> Int {
         text.withUnsafeBufferPointer { buffer in
@@ -93,7 +93,7 @@ enum JSONEscape {
     }
 
     /// The index of the first byte from `start` on that needs an escape; the count if there is none.
-    static func next(in buffer: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+    package static func next(in buffer: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         let raw = UnsafeRawBufferPointer(buffer)
         var index = start
         // In bounds: eight bytes are left.

@@ -1,3 +1,5 @@
+import JSONText
+
 /// Reads JSON from beginning to end, as the server's answers have it (RFC 8259).
 ///
 /// Foundation's decoders make an object of each value, which takes most of the time of a first sync; this one makes only what is
@@ -122,7 +124,8 @@ package struct JSONReader {
     /// - Returns: where its characters are; `nil`, with nothing read, for one with escapes.
     private mutating func plainString() throws -> Range<Int>? {
         guard take(UInt8(ascii: "\"")) else { throw malformed("a string") }
-        let (count, isASCII) = bytes[position...].withUnsafeBufferPointer(Self.plainBytes)
+        // What needs an escape ends the string, begins an escape, or is not allowed.
+        let count = bytes[position...].withUnsafeBufferPointer { JSONEscape.next(in: $0, from: 0) }
         let range = position..<(position + count)
         guard range.upperBound < bytes.endIndex else {
             position = bytes.endIndex
@@ -131,7 +134,9 @@ package struct JSONReader {
         switch bytes[range.upperBound] {
         case UInt8(ascii: "\""):
             // ASCII alone is UTF-8.
-            guard isASCII || String(validating: bytes[range], as: UTF8.self) != nil else { throw malformed("UTF-8") }
+            guard bytes[range].reduce(0, |) < 0x80 || String(validating: bytes[range], as: UTF8.self) != nil else {
+                throw malformed("UTF-8")
+            }
             position = range.upperBound + 1
             return range
         case UInt8(ascii: "\\"):
@@ -141,27 +146,6 @@ package struct JSONReader {
             position = range.upperBound
             throw malformed("a character that is not a control character")
         }
-    }
-
-    /// How many bytes come before a quotation mark, a backslash or a control character, and whether they are ASCII.
-    private static func plainBytes(_ text: UnsafeBufferPointer<UInt8>) -> (count: Int, isASCII: Bool) {
-        let (ones, highs): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
-        var (count, all) = (0, UInt64(0))
-        // Eight at a time, as long as none of them ends the text: subtracting borrows from the high bit of a byte that is too small.
-        while count + 8 <= text.count {
-            let word = UnsafeRawPointer(text.baseAddress! + count).loadUnaligned(as: UInt64.self)
-            let (quotes, backslashes) = (word ^ ones &* 0x22, word ^ ones &* 0x5C)
-            let ends =
-                (word &- ones &* 0x20) & ~word | (quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes
-            if ends & highs != 0 { break }
-            all |= word
-            count += 8
-        }
-        while count < text.count, text[count] >= 0x20, text[count] != 0x22, text[count] != 0x5C {
-            all |= UInt64(text[count])
-            count += 1
-        }
-        return (count, all & highs == 0)
     }
 
     private mutating func escapedString() throws -> [UInt8] {
