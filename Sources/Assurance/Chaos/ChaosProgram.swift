@@ -104,11 +104,11 @@ enum ChaosProgram {
         if let count = try invocation.number("changes", in: 1...1_000_000_000) { options.goal = .changes(count) }
         if let count = try invocation.number("seconds", in: 1...1_000_000) { options.goal = .seconds(count) }
         if let count = try invocation.number("faults", in: 0...6000) { options.faultsPerMinute = count }
-        options.killsInTurn = invocation.option("in-turn") != nil
-        if options.killsInTurn,
-            let other = ["changes", "seconds", "faults"].first(where: { invocation.option($0) != nil })
-        {
-            throw UsageError("--in-turn decides when the run ends, and its faults: leave --\(other) out")
+        if invocation.option("in-turn") != nil {
+            if let other = ["changes", "seconds", "faults"].first(where: { invocation.option($0) != nil }) {
+                throw UsageError("--in-turn decides when the run ends, and its faults: leave --\(other) out")
+            }
+            options.goal = .killsInTurn
         }
         if let count = try invocation.number("owners", in: 1...10_000) { options.owners = count }
         if let count = try invocation.number("devices", in: 1...1000) { options.devices = count }

@@ -12,8 +12,6 @@ struct ChaosRun: Sendable {
         var goal = RunState.Goal.changes(100_000)
         var seed: UInt64
         var faultsPerMinute = 20
-        /// In place of these: every process is killed in turn, and the run ends.
-        var killsInTurn = false
         var owners = 8
         /// Devices of each owner.
         var devices = 4
@@ -41,7 +39,7 @@ struct ChaosRun: Sendable {
         self.folder = folder
         self.interruption = interruption
         self.progress = progress
-        state = RunState(options.killsInTurn ? .faults : options.goal, try EventLog(folder.path + "/events.log"))
+        state = RunState(options.goal, try EventLog(folder.path + "/events.log"))
     }
 
     func play() async throws -> ChaosReport {
@@ -84,7 +82,7 @@ struct ChaosRun: Sendable {
         let refusedAfter = try await revoke(revoked, plan)
         let faults = Task { [state] in
             defer { state.endFaults() }
-            if options.killsInTurn {
+            if options.goal == .killsInTurn {
                 try await player.playInTurn()
             } else {
                 try await player.play(seed: options.seed, perMinute: options.faultsPerMinute)
@@ -139,7 +137,7 @@ struct ChaosRun: Sendable {
             ordered: judged.changes, rotations: rotations, revoked: revoked.count, refusedAfter: refusedAfter,
             rows: judged.rows, repeats: judged.repeats, seconds: seconds, healing: healed,
             faults: player.played, exits: exits, batchWaits: state.waits.batches(),
-            pullWaits: state.waits.pulls(), waitsByFault: options.killsInTurn ? state.waits.byFault() : [],
+            pullWaits: state.waits.pulls(), waitsByFault: options.goal == .killsInTurn ? state.waits.byFault() : [],
             findings: state.findings, totalFindings: state.totalFindings)
     }
 

@@ -4,11 +4,11 @@ import Synchronization
 /// What the threads of a run share: progress, findings, waits and the log of events.
 final class RunState: Sendable {
     /// When a run stops writing.
-    enum Goal: Sendable {
+    enum Goal: Sendable, Equatable {
         case changes(Int)
         case seconds(Int)
-        /// Once all faults were played.
-        case faults
+        /// Once each process was killed in turn, in place of random faults.
+        case killsInTurn
     }
 
     private struct State {
@@ -44,7 +44,7 @@ final class RunState: Sendable {
             return switch goal {
             case .changes(let count): state.changes >= count
             case .seconds(let count): SystemCall.seconds(since: state.began) >= Double(count)
-            case .faults: state.areFaultsPlayed
+            case .killsInTurn: state.areFaultsPlayed
             }
         }
     }
