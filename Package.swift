@@ -476,6 +476,12 @@ let package = Package(
             "Client/WeirClientTests",
             ["CWeirSQLite", "Fuzzing", "JSON", "Seeded", "TestClocks", "TestResources", "TestSignals", "WeirClient"]),
         tests(
+            "Composition/EmbeddedPipelineTests",
+            [
+                "ChangeLog", "EmbeddedPipeline", "Ingest", "MemoryChangeLog", "MemoryRecordStore", "Observability",
+                "RecordStore", "SyncModel", "SyncWire", "TestClocks",
+            ]),
+        tests(
             "Assurance/BenchmarkTests",
             [
                 "Benchmark", "Commands", "Fuzzing", "KafkaServer", "LoadTools", "Postgres", "PostgresServer",
