@@ -66,6 +66,21 @@ struct MisconfigurationTests {
         await rightful.stop()
     }
 
+    /// A page or an outcome that fits into no message would never reach its device.
+    @Test func aGatewayWhoseAnswersExceedTheMessagesOfTheLinkIsRefusedWithTheirSum() async throws {
+        let cluster = try await WeirCluster.make(.init(partitions: 1))
+        let large = ["--link.max-message-bytes", "256MiB"]
+        let fanOut = try await cluster.start(.fanout, named: "fanout", large)
+        let arguments = ["--link.fan-outs", "127.0.0.1:\(fanOut.port)", "--gateway.page-bytes", "60MiB"]
+        let run = try await CommandRun.run(["gateway", "--config", "weir.yaml"] + arguments, in: cluster.folder)
+        #expect(run.code == 1)
+        #expect(
+            run.errors.contains("gateway.page-bytes, 62914560, one more row as large as a record, "), "\(run.errors)")
+        #expect(run.errors.contains("more than link.max-message-bytes, 67108864: lower one of them"), "\(run.errors)")
+        let gateway = try await cluster.start(.gateway, named: "gateway", arguments + large)
+        for member in [gateway, fanOut] { await member.stop() }
+    }
+
     @Test func aWrongPasswordIsReportedAndTheRightOneUsedOnceItWorks() async throws {
         let rule = "local all worker scram-sha-256"
         let postgres = try await PostgresServer.start(
