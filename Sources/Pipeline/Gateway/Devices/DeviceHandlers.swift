@@ -49,8 +49,9 @@ extension GatewayHandler {
         while true {
             next += configuration.deviceInterval
             do { try await clock.sleep(next) } catch { return }
-            await tracker.write()
+            // First the positions: the registry removes those of the devices that it forgets.
             await positions?.write()
+            await tracker.write()
         }
     }
 

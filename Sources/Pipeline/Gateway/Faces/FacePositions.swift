@@ -19,12 +19,17 @@ final class FacePositions: Sendable {
 
     private struct State {
         var devices: [Device: Entry] = [:]
+        let maximumDevices: Int
+        /// How many devices have something to write, in all and of each caller.
+        var unwrittenCount = 0
+        var unwrittenOfCallers: [SyncID: Int] = [:]
 
-        /// Makes space for one more device by forgetting those without anything to write.
+        /// Makes space for one more device by forgetting those without anything to write: half of them at least, while the registry
+        /// can be written.
         mutating func makeSpace() -> Bool {
-            guard devices.count >= FacePositions.maximumDevices else { return true }
+            guard devices.count >= maximumDevices else { return true }
             devices = devices.filter { !$0.value.unwritten.isEmpty }
-            return devices.count < FacePositions.maximumDevices
+            return devices.count < maximumDevices
         }
 
         mutating func merge(_ values: [String: Int64], into device: Device) {
@@ -36,19 +41,71 @@ final class FacePositions: Sendable {
             merge(stored, into: device)
             devices[device]?.isRead = true
         }
+
+        /// Raises positions that are to be written.
+        ///
+        /// - Returns: false where there is no room for the device: its caller may have as many as it leaves to others.
+        mutating func raise(_ positions: [String: Int64], of device: Device) -> Bool {
+            guard devices[device] != nil || makeSpace() else { return false }
+            var entry = devices[device] ?? Entry()
+            let isListed = !entry.unwritten.isEmpty
+            for (name, value) in positions where value > entry.values[name] ?? .min {
+                entry.values[name] = value
+                entry.unwritten.insert(name)
+            }
+            if !isListed, !entry.unwritten.isEmpty {
+                let own = unwrittenOfCallers[device.caller, default: 0]
+                guard own < maximumDevices / 2 - unwrittenCount else { return false }
+                list(device)
+            }
+            devices[device] = entry
+            return true
+        }
+
+        /// Counts a device that has something to write.
+        private mutating func list(_ device: Device) {
+            unwrittenOfCallers[device.caller, default: 0] += 1
+            unwrittenCount += 1
+        }
+
+        /// A position could not be written.
+        mutating func restore(_ position: DevicePosition) {
+            merge([position.name: position.value], into: position.device)
+            guard let entry = devices[position.device] else { return }
+            if entry.unwritten.isEmpty { list(position.device) }
+            devices[position.device]?.unwritten.insert(position.name)
+        }
+
+        /// What is to be written.
+        mutating func take() -> [DevicePosition] {
+            var raised: [DevicePosition] = []
+            for (device, entry) in devices where !entry.unwritten.isEmpty {
+                for name in entry.unwritten {
+                    raised.append(DevicePosition(device, name: name, entry.values[name] ?? 0))
+                }
+                devices[device]?.unwritten = []
+            }
+            (unwrittenCount, unwrittenOfCallers) = (0, [:])
+            return raised
+        }
     }
 
     /// The devices whose positions are in memory, about a kilobyte each.
-    private static let maximumDevices = 50_000
+    private static let standardDevices = 50_000
     /// How many are written at once.
     private static let stepCount = 1000
 
     private let registry: any DeviceRegistry
     private let metrics: GatewayMetrics
     private let logger: Logger
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    init(_ registry: any DeviceRegistry, metrics: GatewayMetrics, logger: Logger) {
+    /// - Parameter maximumDevices: in memory; half of them may have something to write.
+    init(
+        _ registry: any DeviceRegistry, maximumDevices: Int = FacePositions.standardDevices, metrics: GatewayMetrics,
+        logger: Logger
+    ) {
+        state = Mutex(State(maximumDevices: maximumDevices))
         self.registry = registry
         self.metrics = metrics
         self.logger = logger
@@ -72,20 +129,11 @@ final class FacePositions: Sendable {
         }
     }
 
-    /// - Parameter isDurable: writes them at once.
+    /// - Parameter isDurable: writes them at once, as those are for which there is no room.
     func raise(_ positions: [String: Int64], of device: Device, isDurable: Bool) async throws(DeviceRegistryError) {
-        if isDurable {
+        if isDurable || !state.withLock({ $0.raise(positions, of: device) }) {
             try await registry.raise(positions.map { DevicePosition(device, name: $0.key, $0.value) })
-            return state.withLock { $0.merge(positions, into: device) }
-        }
-        state.withLock { state in
-            guard state.devices[device] != nil || state.makeSpace() else { return }
-            var entry = state.devices[device] ?? Entry()
-            for (name, value) in positions where value > entry.values[name] ?? .min {
-                entry.values[name] = value
-                entry.unwritten.insert(name)
-            }
-            state.devices[device] = entry
+            state.withLock { $0.merge(positions, into: device) }
         }
     }
 
@@ -93,16 +141,7 @@ final class FacePositions: Sendable {
     ///
     /// One call at a time.
     func write() async {
-        let raised = state.withLock { state in
-            var raised: [DevicePosition] = []
-            for (device, entry) in state.devices where !entry.unwritten.isEmpty {
-                for name in entry.unwritten {
-                    raised.append(DevicePosition(device, name: name, entry.values[name] ?? 0))
-                }
-                state.devices[device]?.unwritten = []
-            }
-            return raised
-        }
+        let raised = state.withLock { $0.take() }
         var rest = raised[...]
         do throws(DeviceRegistryError) {
             while !rest.isEmpty {
@@ -111,7 +150,7 @@ final class FacePositions: Sendable {
             }
         } catch {
             state.withLock { state in
-                for position in rest { state.devices[position.device]?.unwritten.insert(position.name) }
+                for position in rest { state.restore(position) }
             }
             metrics.deviceFailures.add()
             logger.warning("Positions of devices cannot be registered; trying again later", error: error)

@@ -103,8 +103,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     /// Accepts no more uploads, and closes the log's producer once the pending appends have ended.
     package func close() async {
         await uploads.close()
-        await tracker?.write()
         await positions?.write()
+        await tracker?.write()
     }
 
     /// Sends a comment to every event stream, once in every `keepAlive`, until the task is cancelled.
