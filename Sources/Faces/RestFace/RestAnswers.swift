@@ -48,11 +48,18 @@ final class RestAnswers: Sendable {
         }
     }
 
-    /// About 300 bytes each; beyond it all are forgotten.
-    private static let maximumCount = 50_000
+    /// About 300 bytes each.
+    private static let standardCount = 50_000
+    /// The part of all that a caller may have before its own are forgotten first, and the part of the others that is then.
+    private static let share = 10
+
+    private let maximumCount: Int
 
     private let answers = Mutex<[Key: Answer]>([:])
     private let begun = Atomic<UInt64>(0)
+
+    /// - Parameter maximumCount: beyond it, some of the oldest are forgotten.
+    init(maximumCount: Int = RestAnswers.standardCount) { self.maximumCount = maximumCount }
 
     /// A download begins.
     func begin() -> Download { Download(number: begun.add(1, ordering: .relaxed).newValue) }
@@ -64,10 +71,23 @@ final class RestAnswers: Sendable {
         _ download: Download, of device: Device, _ table: Int, upTo end: TimeStamp, newest: NewestRows = NewestRows()
     ) {
         answers.withLock { answers in
-            if answers.count >= Self.maximumCount { answers = [:] }
             let key = Key(device: device, table: table)
+            if answers.count >= maximumCount, answers[key] == nil { Self.makeSpace(&answers) }
             if let later = answers[key]?.download, later > download { return }
             answers[key] = Answer(download: download, end: end, newest: newest)
+        }
+    }
+
+    /// Forgets the oldest half of what the caller with the most has, so that made-up devices do not displace those of others;
+    /// where no caller has much, the oldest of all.
+    private static func makeSpace(_ answers: inout [Key: Answer]) {
+        var counts: [SyncID: Int] = [:]
+        for key in answers.keys { counts[key.device.caller, default: 0] += 1 }
+        let most = counts.max { $0.value < $1.value }.flatMap { $0.value > answers.count / share ? $0 : nil }
+        let candidates = answers.filter { most == nil || $0.key.device.caller == most?.key }
+        let count = max(1, most.map { $0.value / 2 } ?? answers.count / share)
+        for (key, _) in candidates.sorted(by: { $0.value.download < $1.value.download }).prefix(count) {
+            answers[key] = nil
         }
     }
 
