@@ -121,22 +121,38 @@ struct RestUpload: Sendable {
         if deleted.isEmpty { return }
         let ids = deleted.map { records[$0].id }
         let newest = deleted.compactMap { records[$0].ts }.max() ?? .zero
-        let known: Set<RowID>
+        let known: (ids: Set<RowID>, count: Int)
         do {
             known = try await existing(ids, newest)
         } catch let problem as Problem where problem.code == .positionAhead {
             // No row has this Ts: whether the others exist decides only which answer the request gets.
             known = try await existing(ids, .zero)
         }
-        for index in deleted where !known.contains(records[index].id) { verdicts[index] = Self.unknown }
+        for index in deleted.prefix(known.count) where !known.ids.contains(records[index].id) {
+            verdicts[index] = Self.unknown
+        }
+        for index in deleted.dropFirst(known.count) {
+            verdicts[index] = .refused(
+                FaceRefusal(.batchRowsTooLarge, "the rows of the array are too large together: send fewer at once"), nil
+            )
+        }
     }
 
-    /// Those of some ids that rows have.
-    private func existing(_ ids: [RowID], _ leastHead: TimeStamp) async throws -> Set<RowID> {
+    /// Those of some ids that rows have, and how many were looked up: once the rows are as large as ordering lets a batch change,
+    /// the array is refused whatever the others are.
+    private func existing(_ ids: [RowID], _ leastHead: TimeStamp) async throws -> (ids: Set<RowID>, count: Int) {
+        let names = table.table.columns.reduce(0) { $0 + $1.name.utf8.count + 4 }
         var rows = RestRows(ids, of: table, session, leastHead: leastHead)
         var existing: Set<RowID> = []
-        for id in ids where try await rows.row(id) != nil { existing.insert(id) }
-        return existing
+        var size = 0
+        for (count, id) in ids.enumerated() {
+            if size >= session.limits.outcome.maxBatchRowBytes { return (existing, count) }
+            guard let row = try await rows.row(id) else { continue }
+            existing.insert(id)
+            // Ordering counts values without the names of their columns.
+            size += max(0, row.valuesSize - names)
+        }
+        return (existing, ids.count)
     }
 
     /// Submits the records that are not decided yet, as a whole or not at all.
@@ -173,7 +189,7 @@ struct RestUpload: Sendable {
         batch.note(record.values, of: table)
         // A record that was made and deleted before it was ever sent is a deleted row, so that it has a Ts.
         guard record.isDeleted, creates else { return }
-        batch.add { writer in
+        batch.add(isLimited: false) { writer in
             writer.member("table", table.table.name)
             writer.member("id", record.id.text)
             writer.member("deleted", true)

@@ -19,8 +19,8 @@ import Testing
 
     private static let delete = #""title":"A","Deleted":true"#
 
-    private func session() -> ScriptedSession {
-        let session = ScriptedSession([Self.table])
+    private func session(_ limits: SyncLimits = SyncLimits()) -> ScriptedSession {
+        let session = ScriptedSession([Self.table], limits: limits)
         session.state.withLock { state in
             state.rows = (1...6).map { ScriptedSession.Row("i\($0)", at: 9, ["\"A\($0)\""]) }
             state.maximumRows = 1
@@ -40,6 +40,32 @@ import Testing
         let session = session()
         #expect(try await put(["i1", "i7", "i3"], Self.delete, session).status == 422)
         #expect(session.state.withLock(\.batches) == [])
+    }
+
+    /// Ordering would refuse them, so that to read them all would be work for nothing.
+    @Test func deletesOfMoreThanABatchMayTouchAreRefusedOnceThatIsKnown() async throws {
+        var limits = SyncLimits()
+        // Values of four bytes each.
+        limits.outcome.maxBatchRowBytes = 8
+        let session = session(limits)
+        let answer = try await put((1...6).map { "i\($0)" }, Self.delete, session)
+        #expect(answer.code == .changeRefused)
+        #expect(session.state.withLock { ($0.leastHeads.count, $0.batches.count) } == (2, 0))
+        #expect(try await put(["i1", "i2"], Self.delete, session).status == 200)
+    }
+
+    /// What the server adds to what was asked for makes no array too large.
+    @Test func asManyRecordsAsABatchMayHaveAreMadeAndDeletedAtOnce() async throws {
+        var limits = SyncLimits()
+        limits.outcome.maxChanges = 2
+        let session = session(limits)
+        func post(_ count: Int) async throws -> Int {
+            let records = (0..<count).map { #"{"id":"n\#($0)","title":"A","Deleted":true}"# }.joined(separator: ",")
+            return try await session.respond(of: RestFace(), .post, "/rest/item", body: "[\(records)]").status
+        }
+        #expect(try await post(2) == 201)
+        #expect(session.state.withLock(\.batches) == [.init(isAtomic: true, count: 4)])
+        #expect(try await post(3) == 413)
     }
 
     /// The answer has them, so that its records are whole.

@@ -153,6 +153,7 @@ package final class ScriptedSession: FaceSession {
     }
 
     package func submit(_ batch: FaceBatch) async throws -> FaceOutcome {
+        guard batch.limitedCount <= limits.outcome.maxChanges else { throw Problem(.batchTooLarge, "too many changes") }
         let (outcome, shown) = try state.withLock { state in
             if let allowed = state.allowedChanges {
                 let count = batch.count + batch.refusedCount

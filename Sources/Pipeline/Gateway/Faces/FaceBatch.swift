@@ -10,7 +10,7 @@ package struct FaceBatch: Sendable {
     private(set) var json: [UInt8] = [UInt8(ascii: "[")]
     package private(set) var count = 0
     /// The changes that the limit of a batch counts.
-    private(set) var limitedCount = 0
+    package private(set) var limitedCount = 0
     /// The changes that the face has refused itself, and their size.
     package private(set) var refusedCount = 0
     package private(set) var refusedBytes = 0

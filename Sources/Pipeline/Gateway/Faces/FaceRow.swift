@@ -39,6 +39,9 @@ package struct FaceRow: Sendable {
     /// Whether its table has columns that are newer than the row.
     private let lacksColumns: Bool
 
+    /// The size of the object of its columns, in bytes.
+    package var valuesSize: Int { valuesJSON.range.count }
+
     /// Makes a view of a row of a stream.
     ///
     /// - Parameters:
