@@ -71,6 +71,24 @@ import Testing
         }
     }
 
+    /// Its client may read it as slowly as it likes, and the rows of a piece are those of the moment in which it is made.
+    @Test func anAnswerInPiecesEndsOnceItsDeviceIsRevoked() async throws {
+        let isRevoked = Mutex(false)
+        let devices = GatewayDevices(
+            registry: RecordedSightings(), isRevoked: { _ in isRevoked.withLock(\.self) }, revoked: { _ in [] },
+            revoke: { _ in }, now: { 1 })
+        try await withFace {
+            $0.devices = devices
+            $0.faces = GatewayFaces([EchoFace { isRevoked.withLock { $0 = true } }])
+        } test: { gateway in
+            let client = try HTTPClient(port: gateway.port)
+            try await client.send("GET", "/echo/pieces", headers: TestGateway.headers() + Self.device)
+            #expect(try await client.head().status == 200)
+            #expect(try await !client.restOfChunks().isComplete)
+            #expect(gateway.link.queries.count == 2)
+        }
+    }
+
     @Test func changesAreOneBatchWithoutANumberAndTheirOutcomeIsAwaited() async throws {
         try await withFace { gateway in
             let row =

@@ -193,6 +193,9 @@ extension GatewayHandler {
 extension FaceRequest {
     fileprivate var hasBody: Bool { [.post, .put, .patch].contains(http.method) }
 
-    /// What credentials must allow.
-    fileprivate var scope: AccessScope { method == .get || http.method == .options ? .read : .write }
+    /// What credentials must allow: answers to changes have rows, too, but for files.
+    fileprivate var scope: AccessScope {
+        if method == .get || http.method == .options { return .read }
+        return route.takesFile ? .write : [.read, .write]
+    }
 }

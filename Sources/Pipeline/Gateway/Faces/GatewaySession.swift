@@ -121,6 +121,8 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     func rows(
         _ selection: StreamSelection, limit: Int, leastHead: TimeStamp
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
+        // A response that is sent in pieces may take hours.
+        try handler.checkRevoked(device)
         let deadline = handler.clock.now() + handler.configuration.outcomeWait
         let isStreamed = reservationOfPieces.withLock { $0 != nil }
         let query = StreamQuery(

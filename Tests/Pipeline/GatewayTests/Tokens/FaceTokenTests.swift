@@ -51,7 +51,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [("read", 200, 403), ("write", 403, 200), ("read write", 200, 200), ("email", 403, 403)])
+    /// A face reads rows to answer a change, and shows them.
+    @Test(arguments: [("read", 200, 403), ("write", 403, 403), ("read write", 200, 200), ("email", 403, 403)])
     func theScopeSaysWhetherAFaceReadsOrWrites(scope: String, read: Int, write: Int) async throws {
         try await withFace { test in
             let token = TokenGateway.token(["did": "\"k1\"", "scope": "\"\(scope)\""])
