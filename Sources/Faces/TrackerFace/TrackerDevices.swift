@@ -38,11 +38,11 @@ struct TrackerDevices: Sendable {
         if after == .zero { positions = try await positions.startWithoutFile() }
         let search = try await search(after: after, positions)
         var entries: [KnowledgeID: Entry] = [:]
-        for device in try await session.devices() {
+        try await session.devices { device in
             let id = device.knowledgeID
             let timeStamp = search.writers[id]
             let hasUploaded = id != session.device.knowledgeID && device.lastUpload ?? 0 > after.rawValue
-            guard hasUploaded || timeStamp != nil else { continue }
+            guard hasUploaded || timeStamp != nil else { return }
             let uploadedOn = max(device.lastUpload ?? 0, timeStamp?.rawValue ?? 0)
             entries[id] = Entry(id: id, name: device.name, uploadedOn: uploadedOn)
         }

@@ -121,13 +121,24 @@ struct TrackerPositions: Sendable {
     /// not among those seen last, whole tables come again.
     func begin(with file: OwnerFile) async throws {
         if head != nil { return }
-        let devices = try await session.devices().sorted { $0.lastSeen > $1.lastSeen }
-        for device in devices.prefix(Self.searchedDevices) where device.knowledgeID != session.device.knowledgeID {
-            let theirs = try await session.positions(of: device.knowledgeID)
+        for id in try await latestDevices() where id != session.device.knowledgeID {
+            let theirs = try await session.positions(of: id)
             guard theirs[Self.name(Self.file, session)] == file.generation else { continue }
             let complete = theirs[Self.name(Self.fileComplete, session)] ?? 0
             return try await raise([Self.fileBegun: TimeStamp(complete)], isDurable: true)
         }
+    }
+
+    /// The devices that were seen last, the latest first.
+    private func latestDevices() async throws -> ArraySlice<KnowledgeID> {
+        var latest: [(seen: Int64, id: KnowledgeID)] = []
+        try await session.devices { device in
+            latest.append((device.lastSeen, device.knowledgeID))
+            guard latest.count == 10 * Self.searchedDevices else { return }
+            latest.sort { $0.seen > $1.seen }
+            latest.removeSubrange(Self.searchedDevices...)
+        }
+        return latest.sorted { $0.seen > $1.seen }.map(\.id).prefix(Self.searchedDevices)
     }
 
     /// A device that asks for the devices and has no time of a download has not begun with the file that it got.

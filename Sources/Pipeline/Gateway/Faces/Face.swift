@@ -229,8 +229,10 @@ package protocol FaceSession: Sendable {
     /// Registers what the device says of itself; all gateways list it when this returns.
     func describe(_ description: DeviceDescription) async throws
 
-    /// The caller's devices, with what this gateway has seen of them until now, and other gateways a while ago.
-    func devices() async throws -> [RegisteredDevice]
+    /// Looks at each of the caller's devices, with what this gateway has seen of them until now, and other gateways a while ago.
+    ///
+    /// - Parameter body: keeps little of a device: there may be ten thousand, of which some hundred are in memory at a time.
+    func devices(_ body: (RegisteredDevice) -> Void) async throws
 }
 
 extension FaceSession {

@@ -1,3 +1,4 @@
+import HTTP
 import Synchronization
 
 /// Cuts the chunks of a file into pieces that also a slow client has space for.
@@ -5,6 +6,8 @@ final class FileReader: Sendable {
     private struct State {
         /// Of the last chunk.
         var rest: ArraySlice<UInt8> = []
+        /// What the chunk has in memory until its last piece is taken, as long as the client may take to read those before.
+        var reservation: ResponseReservation?
         var position: Int
     }
 
@@ -22,9 +25,9 @@ final class FileReader: Sendable {
     /// Of the first byte behind the last chunk.
     var position: Int { state.withLock(\.position) }
 
-    func add(_ chunk: ArraySlice<UInt8>) {
+    func add(_ chunk: ArraySlice<UInt8>, _ reservation: ResponseReservation) {
         state.withLock { state in
-            state.rest = chunk
+            (state.rest, state.reservation) = (chunk, reservation)
             state.position += chunk.count
         }
     }
@@ -35,6 +38,7 @@ final class FileReader: Sendable {
             if state.rest.isEmpty { return nil }
             let piece = Array(state.rest.prefix(Self.pieceSize))
             state.rest = state.rest.dropFirst(piece.count)
+            if state.rest.isEmpty { (state.rest, state.reservation) = ([], nil) }
             return FacePiece(piece, isLast: state.rest.isEmpty && state.position >= end)
         }
     }

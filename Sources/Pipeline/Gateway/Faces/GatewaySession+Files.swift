@@ -65,22 +65,24 @@ extension GatewaySession {
         guard let next = try await bytes(from: reader.position, to: reader.end, of: file) else {
             throw Problem(.notReady, "the file was replaced in the meantime: ask again")
         }
-        reader.add(next)
+        reader.add(next.bytes, next.reservation)
         return try await piece(of: file, reader)
     }
 
     /// The bytes of one chunk; `nil` once the file was replaced.
-    private func bytes(from position: Int, to end: Int, of file: OwnerFile) async throws -> ArraySlice<UInt8>? {
+    private func bytes(
+        from position: Int, to end: Int, of file: OwnerFile
+    ) async throws -> (bytes: ArraySlice<UInt8>, reservation: ResponseReservation)? {
         let deadline = handler.clock.now() + handler.configuration.outcomeWait
         let reserved = try await handler.reservePage(of: 2 * OwnerFile.chunkSize, for: caller, until: deadline)
-        defer { withExtendedLifetime(reserved) {} }
         let (number, offset) = position.quotientAndRemainder(dividingBy: OwnerFile.chunkSize)
         let files = try files
         let chunk = try await OwnerFiles.translating { () async throws(OwnerFileError) in
             try await files.store.chunk(number, of: file)
         }
         guard let chunk, offset < chunk.count else { return nil }
-        return chunk[offset..<min(chunk.count, offset + end - position)]
+        reserved.resize(to: chunk.count)
+        return (chunk[offset..<min(chunk.count, offset + end - position)], reserved)
     }
 
     func removeFile() async throws -> Bool {

@@ -34,6 +34,8 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     var epoch: String { handler.history.epoch }
     var now: Int64 { handler.devices?.now() ?? GatewayDevices.systemTime() }
 
+    private var hasReservation: Bool { reservation.withLock { $0 != nil } }
+
     func takeReservation() -> ResponseReservation? { reservation.withLock { $0.take() } }
 
     func parse<Result>(
@@ -128,7 +130,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         let query = StreamQuery(
             of: device.caller, selection, limit: limit, maximumBytes: isStreamed ? Self.pieceBytes : Self.pageBytes,
             leastHead: leastHead)
-        let isReserved = isStreamed || reservation.withLock { $0 != nil }
+        let isReserved = isStreamed || hasReservation
         // The rows, and their text.
         let reserved = isReserved ? nil : try await reserve(2 * Self.pageBytes, until: deadline)
         defer { withExtendedLifetime(reserved) {} }
@@ -223,20 +225,36 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         }
     }
 
-    func devices() async throws -> [RegisteredDevice] {
-        guard let registry = handler.devices?.registry, let tracker = handler.tracker else { return [] }
-        return try await GatewayHandler<Log, Link, Auth>.translating { () async throws(DeviceRegistryError) in
+    func devices(_ body: (RegisteredDevice) -> Void) async throws {
+        guard let registry = handler.devices?.registry, let tracker = handler.tracker else { return }
+        let deadline = handler.clock.now() + handler.configuration.outcomeWait
+        try await GatewayHandler<Log, Link, Auth>.translating { () async throws(DeviceRegistryError) in
             try await tracker.write(devicesOf: device.caller)
-            var devices: [RegisteredDevice] = []
-            while true {
-                let page = try await registry.devices(
-                    of: device.caller, after: devices.last?.knowledgeID, limit: Self.devicesOfPage)
-                devices += page
-                if page.count < Self.devicesOfPage { return devices }
-            }
         }
+        guard var last = try await devices(after: nil, from: registry, until: deadline, body) else { return }
+        // What the face keeps of so many devices, until its response ends.
+        if !hasReservation { try await keep(manyDevicesBytes, until: deadline) }
+        while let next = try await devices(after: last, from: registry, until: deadline, body) { last = next }
     }
 
-    /// As many as `/v1/devices` lists at once.
-    private static var devicesOfPage: Int { 1000 }
+    /// Looks at a page of devices.
+    ///
+    /// - Returns: its last one; `nil` where no others follow.
+    private func devices(
+        after last: KnowledgeID?, from registry: any DeviceRegistry, until deadline: Duration,
+        _ body: (RegisteredDevice) -> Void
+    ) async throws -> KnowledgeID? {
+        let reserved = hasReservation ? nil : try await reserve(Self.pageBytes, until: deadline)
+        defer { withExtendedLifetime(reserved) {} }
+        let page = try await GatewayHandler<Log, Link, Auth>.translating { () async throws(DeviceRegistryError) in
+            try await registry.devices(of: device.caller, after: last, limit: Self.devicesOfPage)
+        }
+        for device in page { body(device) }
+        return page.count == Self.devicesOfPage ? page.last?.knowledgeID : nil
+    }
+
+    /// So many take at most ``pageBytes``: each has six texts of at most 255 bytes, and sixteen owners.
+    private static var devicesOfPage: Int { 150 }
+    /// Ten thousand devices with two of these texts, or a part of what all responses may have.
+    private var manyDevicesBytes: Int { min(8 << 20, handler.configuration.server.maxAnswerBytesInFlight / 8) }
 }

@@ -1,0 +1,90 @@
+import DeviceRegistry
+import FanOutLink
+import HTTP
+import SyncModel
+import Synchronization
+import Testing
+
+@testable import Gateway
+
+/// What a request to a face has in memory of devices and files, while its client takes its time (I10).
+@Suite(.timeLimit(.minutes(5))) struct FaceDeviceTests {
+    @Test func aCallersDevicesAreInMemoryPageByPageWithinTheShareOfResponses() async throws {
+        let registry = ListedDevices(count: 400)
+        try await withGateway {
+            $0.faces = GatewayFaces([ListFace()])
+            $0.devices = GatewayDevices(
+                registry: registry, isRevoked: { _ in false }, revoked: { _ in [] }, revoke: { _ in }, now: { 1 })
+        } test: { gateway in
+            let budget = gateway.handler.responseBudget
+            registry.sample.withLock { $0 = { budget.inFlight } }
+            let answer = try await gateway.exchange("GET", "/list", headers: ["X-Device-Id: k1"])
+            #expect(answer.status == 200 && answer.text == "400")
+            // From the second page on what the face keeps of them counts, too.
+            #expect(registry.pages.withLock(\.self) == [1 << 20, 8 << 20, 8 << 20])
+            #expect(budget.inFlight == 0)
+        }
+    }
+
+    @Test func aChunkOfAFileCountsUntilItsLastPieceIsTaken() async throws {
+        let budget = ResponseBudget(limit: 1 << 20)
+        let reader = FileReader(0..<150_000)
+        reader.add(
+            [UInt8](repeating: 1, count: 150_000)[...], try await budget.reserve(150_000, for: "abc", timeout: {}))
+        for isLast in [false, false, true] {
+            #expect(budget.inFlight == 150_000)
+            #expect(reader.piece()?.isLast == isLast)
+        }
+        #expect(budget.inFlight == 0 && reader.piece() == nil)
+    }
+}
+
+/// Answers how many devices its caller has.
+private struct ListFace: Face {
+    let prefix = "list"
+    let routes = [FaceRoute("/list", [.get])]
+
+    func problem(with schema: Schema) -> String? { nil }
+
+    func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
+        var ids: Set<KnowledgeID> = []
+        try await session.devices { ids.insert($0.knowledgeID) }
+        return .json(200, Array("\(ids.count)".utf8))
+    }
+}
+
+/// As many devices of every caller.
+private final class ListedDevices: DeviceRegistry {
+    let isShared = false
+    let count: Int
+    /// What was reserved at each page.
+    let pages = Mutex<[Int]>([])
+    let sample = Mutex<@Sendable () -> Int>({ 0 })
+
+    init(count: Int) { self.count = count }
+
+    func devices(
+        of caller: SyncID, after last: KnowledgeID?, limit: Int
+    ) async throws(DeviceRegistryError) -> [RegisteredDevice] {
+        let reserved = sample.withLock { $0 }()
+        pages.withLock { $0.append(reserved) }
+        let first = last.flatMap { Int($0.text.dropFirst()) }.map { $0 + 1 } ?? 1000
+        return (first..<min(first + limit, 1000 + count)).map {
+            RegisteredDevice(
+                KnowledgeID(unchecked: "k\($0)"), description: DeviceDescription(), firstSeen: 0, lastSeen: 0,
+                lastUpload: nil, knowledge: [:])
+        }
+    }
+
+    func positions(of device: Device) async throws(DeviceRegistryError) -> [String: Int64] { [:] }
+
+    func raise(_ positions: [DevicePosition]) async throws(DeviceRegistryError) {}
+
+    func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError) {}
+
+    func device(_ device: Device) async throws(DeviceRegistryError) -> RegisteredDevice? { nil }
+
+    func rename(_ device: Device, to name: String?) async throws(DeviceRegistryError) -> Bool { false }
+
+    func close() async {}
+}
