@@ -77,8 +77,9 @@ enum RoleCommand {
                 var fanOut = reader.read(FacesConfiguration.self).applied(to: reader.read())
                 fanOut.directory = reader.read(\PipelineConfiguration.data)
                 work = .fanOut(fanOut, reader.read(), reader.read())
-                // Ordering or `weir migrate` makes the tables; a fan-out waits for that.
+                // Ordering or `weir migrate` makes the tables; a stream that must be rebuilt waits for that.
                 cluster.postgres = reader.read(PostgresRecordStoreConfiguration.self).with(\.migratesAtStart, false)
+                cluster.preparesTables = false
             }
         }
     }

@@ -79,9 +79,11 @@ struct ClusterBackend: Backend {
             }
             let tables = try await PostgresRecordStore.open(postgres, logger: logger.labeled("postgres"))
             do {
-                try await retrying("Opening the tables in Postgres").open {
-                    if let declared { try await publish(declared, control, postgres, tables, log) }
-                    try await tables.prepare(control.schemas, epoch: control.history.epoch)
+                if settings.preparesTables {
+                    try await retrying("Opening the tables in Postgres").open {
+                        if let declared { try await publish(declared, control, postgres, tables, log) }
+                        try await tables.prepare(control.schemas, epoch: control.history.epoch)
+                    }
                 }
             } catch {
                 await tables.close()
@@ -173,7 +175,7 @@ struct ClusterBackend: Backend {
     /// Follows `control`, and checks the topics.
     func services(for topics: [Topic], _ monitoring: Monitoring, _ logger: Logger) -> [ServiceGroup.Member] {
         let monitor = EpochMonitor(
-            log: log, control: control, tables: optionalTables, topics: topics,
+            log: log, control: control, tables: settings.preparesTables ? optionalTables : nil, topics: topics,
             interval: settings.kafka.checkInterval, condition: monitoring.conditions[.history],
             logger: logger.labeled("control"))
         return [.init("control", CancelledService(monitor.run))]

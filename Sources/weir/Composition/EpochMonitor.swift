@@ -14,6 +14,7 @@ import Synchronization
 struct EpochMonitor: Sendable {
     let log: KafkaChangeLog
     let control: ControlTopic
+    /// Those that have a version before stages use it.
     let tables: PostgresRecordStore?
     /// Those that the process reads or writes.
     let topics: [Topic]
@@ -53,7 +54,6 @@ struct EpochMonitor: Sendable {
                     condition.setReady()
                 }
             } prepare: { schemas in
-                // The tables have a version before stages use it.
                 try await tables?.prepare(schemas, epoch: control.history.epoch)
             }
         } catch let error as ControlError {

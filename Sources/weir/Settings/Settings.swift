@@ -82,6 +82,8 @@ struct ClusterSettings: Sendable {
     var kafka: KafkaChangeLogConfiguration
     /// `nil` for a process that neither reads nor writes tables.
     var postgres: PostgresRecordStoreConfiguration?
+    /// Whether the process waits for its tables at the start, and with each schema version.
+    var preparesTables = true
     /// `nil` for a process without a gateway.
     var devices: DeviceRegistrySettings?
     /// `nil` where no owners' files are kept.

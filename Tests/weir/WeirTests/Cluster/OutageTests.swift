@@ -42,6 +42,36 @@ struct OutageTests {
         try result.get()
     }
 
+    /// Nothing but a rebuild needs the tables, so a restart during an outage stops no pulls.
+    @Test func aFanOutThatStartsWithoutTheDatabaseServesTheStreamsThatItHas() async throws {
+        let postgres = try await PostgresServer.start()
+        let result = await Result.capturing {
+            let cluster = try await WeirCluster.make(.init(partitions: 2, postgres: postgres))
+            let members = try await cluster.startOneOfEach()
+            let gateway = members[0]
+            let fanOut = try #require(members.first { $0.role == .fanout })
+            var device = CountingDevice(port: gateway.port)
+            try await device.write()
+            try await postgres.stop()
+            await fanOut.kill()
+            try fanOut.startAgain()
+            try await fanOut.untilReady()
+            _ = try await device.drained()
+            // One without its file waits for the tables, and says so.
+            await fanOut.kill()
+            try FileManager.default.removeItem(atPath: fanOut.data)
+            try fanOut.startAgain()
+            try await fanOut.untilUnready("stream")
+            try await postgres.startAgain()
+            try await fanOut.untilReadyAgain()
+            let fresh = try await device.drained()
+            for member in members.reversed() { await member.stop() }
+            try await cluster.expectRows(fresh)
+        }
+        await postgres.end()
+        try result.get()
+    }
+
     /// A device writes before, during and after an outage.
     private static func play(
         _ plan: WeirCluster.Plan, begin: (WeirCluster) async throws -> Void,
