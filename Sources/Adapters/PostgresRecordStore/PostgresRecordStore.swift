@@ -3,6 +3,7 @@ import Postgres
 import RecordStore
 import RelationalTables
 import SyncModel
+import Synchronization
 
 /// The tables in Postgres: the store of workers on several machines.
 ///
@@ -19,6 +20,16 @@ package final class PostgresRecordStore: RecordStore {
     private let migratesAtStart: Bool
     private let migrationWait: Duration
     private let isReadOnly: Bool
+
+    private struct Preparations {
+        /// The versions that ``prepare(_:epoch:)`` was called for, and the epoch.
+        var schemas = SchemaHistory()
+        var epoch = ""
+        /// By database, how many of them its tables have; -1 before the first.
+        var counts: [Int]
+    }
+
+    private let preparations: Mutex<Preparations>
 
     /// Does not connect yet.
     ///
@@ -44,6 +55,7 @@ package final class PostgresRecordStore: RecordStore {
     ) {
         self.shards = shards
         self.tables = tables
+        preparations = Mutex(Preparations(counts: Array(repeating: -1, count: shards.count)))
         migratesAtStart = configuration.migratesAtStart
         migrationWait = configuration.migrationWait
         isReadOnly = configuration.isReadOnly
@@ -53,21 +65,58 @@ package final class PostgresRecordStore: RecordStore {
 
     /// Creates or extends the tables, in each database all or nothing; see ``RecordStore/RecordStore/prepare(_:epoch:)``.
     ///
-    /// If the configuration does not allow a start to migrate, it throws when something is missing.
+    /// A database that is away delays no partition of another one: where there are several, its tables are prepared with the first
+    /// call that needs them. If the configuration does not allow a start to migrate, it throws when something is missing.
     package func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
-        let plans = try await migrationPlans(schemas, epoch: epoch)
-        if let incomplete = plans.first(where: { !$0.statements.isEmpty }) {
-            guard migratesAtStart, !isReadOnly else {
-                throw RecordStoreError.incompatible(
-                    "the tables are not migrated to schema version \(schemas.entries.count); run `weir migrate`, which shows "
-                        + "its statements with --dry-run", database: incomplete.database)
-            }
-            try await migrate(schemas, epoch: epoch)
-        }
         let settings = shards[0].settings
         var layouts: [TableLayout] = []
         for table in schemas.newest?.schema.tables ?? [] { layouts.append(try settings.layout(table)) }
+        var failure: RecordStoreError?
+        var count = 0
+        for number in shards.indices {
+            do throws(RecordStoreError) {
+                try await prepare(number, schemas, epoch: epoch)
+                count += 1
+            } catch {
+                guard error.isRetriable else { throw error }
+                failure = failure ?? error
+            }
+        }
+        if count == 0, let failure { throw failure }
+        preparations.withLock { preparations in
+            if preparations.schemas.entries.count > schemas.entries.count { return }
+            (preparations.schemas, preparations.epoch) = (schemas, epoch)
+        }
         tables.update(PreparedTables(schemas, layouts))
+    }
+
+    /// Creates or extends the tables of one database.
+    private func prepare(_ number: Int, _ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
+        let shard = shards[number]
+        let plan = try await shard.migrate { try Migration($0, schemas, epoch: epoch, shard.settings).plan() }
+        if !plan.statements.isEmpty {
+            guard migratesAtStart, !isReadOnly else {
+                throw RecordStoreError.incompatible(
+                    "the tables are not migrated to schema version \(schemas.entries.count); run `weir migrate`, which shows "
+                        + "its statements with --dry-run", database: plan.database)
+            }
+            let run = MigrationRun(schemas: schemas, epoch: epoch, wait: migrationWait) { true }
+            _ = try await run.run([shard])
+        }
+        preparations.withLock { $0.counts[number] = max($0.counts[number], schemas.entries.count) }
+    }
+
+    /// The database of a partition, after its tables were prepared, and these.
+    private func prepared(
+        _ partition: Int
+    ) async throws(RecordStoreError) -> (shard: Shard, tables: PreparedTables<TableLayout>) {
+        let tables = try tables.get()
+        let number = partition % shards.count
+        let known = preparations.withLock { $0 }
+        if known.counts[number] < known.schemas.entries.count {
+            try await prepare(number, known.schemas, epoch: known.epoch)
+        }
+        return (shards[number], tables)
     }
 
     /// What ``migrate(_:epoch:)`` would do to each database; nothing is changed.
@@ -119,8 +168,8 @@ package final class PostgresRecordStore: RecordStore {
     package func rows(
         _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
     ) async throws(RecordStoreError) -> RowsRead {
-        let tables = try tables.get()
-        return try await shard(of: partition).read { connection in
+        let (shard, tables) = try await prepared(partition)
+        return try await shard.read { connection in
             try RowLookup.rows(keys, connection, tables, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
         }
     }
@@ -128,22 +177,19 @@ package final class PostgresRecordStore: RecordStore {
     package func progress(
         _ requests: [ProgressRequest], in partition: Int
     ) async throws(RecordStoreError) -> [DeviceProgress] {
-        _ = try tables.get()
-        let shard = shard(of: partition)
+        let shard = try await prepared(partition).shard
         return try await shard.read { try DevicesTable.read(requests, $0, shard.settings.statements) }
     }
 
     package func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage] {
-        _ = try tables.get()
-        let shard = shard(of: partition)
+        let shard = try await prepared(partition).shard
         return try await shard.read { try OwnersTable.usage(of: owners, $0, shard.settings.statements) }
     }
 
     package func appliedChanges(
         _ keys: [AppliedChangeKey], in partition: Int
     ) async throws(RecordStoreError) -> [AppliedChange?] {
-        _ = try tables.get()
-        let shard = shard(of: partition)
+        let shard = try await prepared(partition).shard
         return try await shard.read { try AppliedChangesTable.read(keys, $0, shard.settings.statements) }
     }
 
@@ -151,8 +197,8 @@ package final class PostgresRecordStore: RecordStore {
         rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
         usage owners: [SyncID], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup {
-        let tables = try tables.get()
-        return try await shard(of: partition).lookup(of: partition) { connection, statements in
+        let (shard, tables) = try await prepared(partition)
+        return try await shard.lookup(of: partition) { connection, statements in
             try StepLookup(
                 rows: keys, progress: requests, applied: changes, usage: owners, in: partition, connection, tables,
                 schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes, statements)
@@ -187,8 +233,8 @@ package final class PostgresRecordStore: RecordStore {
     package func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
-        try await shard(of: partition).snapshot(
-            of: partition, try tables.get(), schemaOrdinal: schemaOrdinal, body)
+        let (shard, tables) = try await prepared(partition)
+        try await shard.snapshot(of: partition, tables, schemaOrdinal: schemaOrdinal, body)
     }
 
     /// Reads all applied changes of a partition, as a snapshot.
@@ -205,14 +251,13 @@ package final class PostgresRecordStore: RecordStore {
     /// A cancelled call ends at once, whether or not its steps are written: it is retriable, as after a lost session. All
     /// partitions of one call must be in one database.
     package func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
-        _ = try tables.get()
         guard let first = steps.first else { return }
         let number = first.partition % shards.count
         guard steps.allSatisfy({ $0.partition % shards.count == number }) else {
             throw RecordStoreError(
                 .unavailable, message: "partitions of several databases cannot be written in one transaction")
         }
-        try await shards[number].commit(steps)
+        try await prepared(first.partition).shard.commit(steps)
     }
 
     /// Closes the store after the running calls; waits for a snapshot first.
