@@ -60,7 +60,7 @@ import Testing
 }
 
 /// A registry that only remembers what is recorded.
-final class RecordedSightings: DeviceRegistry {
+final class RecordedSightings: PartialRegistry {
     let isShared = true
     let seen = Mutex<[DeviceSighting]>([])
     let fails = Mutex(false)
@@ -72,18 +72,4 @@ final class RecordedSightings: DeviceRegistry {
         await duringNext.withLock { $0.take() }?()
         seen.withLock { $0 += sightings }
     }
-
-    func devices(of caller: SyncID, after last: KnowledgeID?, limit: Int) async throws(DeviceRegistryError)
-        -> [RegisteredDevice]
-    { [] }
-
-    func device(_ device: Device) async throws(DeviceRegistryError) -> RegisteredDevice? { nil }
-
-    func rename(_ device: Device, to name: String?) async throws(DeviceRegistryError) -> Bool { false }
-
-    func positions(of device: Device) async throws(DeviceRegistryError) -> [String: Int64] { [:] }
-
-    func raise(_ positions: [DevicePosition]) async throws(DeviceRegistryError) {}
-
-    func close() async {}
 }

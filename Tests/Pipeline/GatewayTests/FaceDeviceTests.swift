@@ -54,8 +54,7 @@ private struct ListFace: Face {
 }
 
 /// As many devices of every caller.
-private final class ListedDevices: DeviceRegistry {
-    let isShared = false
+private final class ListedDevices: PartialRegistry {
     let count: Int
     /// What was reserved at each page.
     let pages = Mutex<[Int]>([])
@@ -75,16 +74,4 @@ private final class ListedDevices: DeviceRegistry {
                 lastUpload: nil, knowledge: [:])
         }
     }
-
-    func positions(of device: Device) async throws(DeviceRegistryError) -> [String: Int64] { [:] }
-
-    func raise(_ positions: [DevicePosition]) async throws(DeviceRegistryError) {}
-
-    func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError) {}
-
-    func device(_ device: Device) async throws(DeviceRegistryError) -> RegisteredDevice? { nil }
-
-    func rename(_ device: Device, to name: String?) async throws(DeviceRegistryError) -> Bool { false }
-
-    func close() async {}
 }

@@ -67,13 +67,12 @@ import Testing
 }
 
 /// The positions that were written, of one name.
-private final class WrittenPositions: DeviceRegistry {
+private final class WrittenPositions: PartialRegistry {
     private struct State {
         var values: [Device: Int64] = [:]
         var writes = 0
     }
 
-    let isShared = false
     let fails = Mutex(false)
     private let state = Mutex(State())
 
@@ -92,16 +91,4 @@ private final class WrittenPositions: DeviceRegistry {
             for position in positions { state.values[position.device] = position.value }
         }
     }
-
-    func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError) {}
-
-    func devices(
-        of caller: SyncID, after last: KnowledgeID?, limit: Int
-    ) async throws(DeviceRegistryError) -> [RegisteredDevice] { [] }
-
-    func device(_ device: Device) async throws(DeviceRegistryError) -> RegisteredDevice? { nil }
-
-    func rename(_ device: Device, to name: String?) async throws(DeviceRegistryError) -> Bool { false }
-
-    func close() async {}
 }

@@ -94,7 +94,7 @@ private struct PositionFace: Face {
 }
 
 /// Positions that a test sets as another gateway would, and a count of how often they are read.
-private final class StoredPositions: DeviceRegistry {
+private final class StoredPositions: PartialRegistry {
     let isShared: Bool
     let values = Mutex<[String: Int64]>([:])
     let reads = Mutex(0)
@@ -111,16 +111,4 @@ private final class StoredPositions: DeviceRegistry {
             for position in positions { values[position.name] = max(values[position.name] ?? .min, position.value) }
         }
     }
-
-    func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError) {}
-
-    func devices(
-        of caller: SyncID, after last: KnowledgeID?, limit: Int
-    ) async throws(DeviceRegistryError) -> [RegisteredDevice] { [] }
-
-    func device(_ device: Device) async throws(DeviceRegistryError) -> RegisteredDevice? { nil }
-
-    func rename(_ device: Device, to name: String?) async throws(DeviceRegistryError) -> Bool { false }
-
-    func close() async {}
 }
