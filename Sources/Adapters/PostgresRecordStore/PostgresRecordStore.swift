@@ -22,10 +22,9 @@ package final class PostgresRecordStore: RecordStore {
     private let isReadOnly: Bool
 
     private struct Preparations {
-        /// The versions that ``prepare(_:epoch:)`` was called for, and the epoch.
-        var schemas = SchemaHistory()
-        var epoch = ""
-        /// By database, how many of them its tables have; -1 before the first.
+        /// What the tables are to be prepared for; `nil` before the first call of ``prepareOnUse(_:epoch:)``.
+        var wanted: (schemas: SchemaHistory, epoch: String)?
+        /// By database, for how many versions its tables are prepared; -1 before the first.
         var counts: [Int]
     }
 
@@ -65,12 +64,9 @@ package final class PostgresRecordStore: RecordStore {
 
     /// Creates or extends the tables, in each database all or nothing; see ``RecordStore/RecordStore/prepare(_:epoch:)``.
     ///
-    /// A database that is away delays no partition of another one: where there are several, its tables are prepared with the first
-    /// call that needs them. If the configuration does not allow a start to migrate, it throws when something is missing.
+    /// Of several databases, one that is away delays no partition of another: its tables are prepared by the first call that reaches it.
+    /// If the configuration does not allow a start to migrate, it throws when something is missing.
     package func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
-        let settings = shards[0].settings
-        var layouts: [TableLayout] = []
-        for table in schemas.newest?.schema.tables ?? [] { layouts.append(try settings.layout(table)) }
         var failure: RecordStoreError?
         var count = 0
         for number in shards.indices {
@@ -83,9 +79,17 @@ package final class PostgresRecordStore: RecordStore {
             }
         }
         if count == 0, let failure { throw failure }
+        try prepareOnUse(schemas, epoch: epoch)
+    }
+
+    /// Lets the first call that needs a database prepare its tables; does not connect.
+    package func prepareOnUse(_ schemas: SchemaHistory, epoch: String) throws(RecordStoreError) {
+        let settings = shards[0].settings
+        var layouts: [TableLayout] = []
+        for table in schemas.newest?.schema.tables ?? [] { layouts.append(try settings.layout(table)) }
         preparations.withLock { preparations in
-            if preparations.schemas.entries.count > schemas.entries.count { return }
-            (preparations.schemas, preparations.epoch) = (schemas, epoch)
+            if let wanted = preparations.wanted, wanted.schemas.entries.count > schemas.entries.count { return }
+            preparations.wanted = (schemas, epoch)
         }
         tables.update(PreparedTables(schemas, layouts))
     }
@@ -106,17 +110,14 @@ package final class PostgresRecordStore: RecordStore {
         preparations.withLock { $0.counts[number] = max($0.counts[number], schemas.entries.count) }
     }
 
-    /// The database of a partition, after its tables were prepared, and these.
-    private func prepared(
-        _ partition: Int
-    ) async throws(RecordStoreError) -> (shard: Shard, tables: PreparedTables<TableLayout>) {
-        let tables = try tables.get()
+    /// The database of a partition, after its tables were prepared for what is wanted by now.
+    private func prepared(_ partition: Int) async throws(RecordStoreError) -> Shard {
         let number = partition % shards.count
-        let known = preparations.withLock { $0 }
-        if known.counts[number] < known.schemas.entries.count {
-            try await prepare(number, known.schemas, epoch: known.epoch)
+        let (wanted, count) = preparations.withLock { ($0.wanted, $0.counts[number]) }
+        if let wanted, count < wanted.schemas.entries.count {
+            try await prepare(number, wanted.schemas, epoch: wanted.epoch)
         }
-        return (shards[number], tables)
+        return shards[number]
     }
 
     /// What ``migrate(_:epoch:)`` would do to each database; nothing is changed.
@@ -161,15 +162,15 @@ package final class PostgresRecordStore: RecordStore {
     // MARK: Reading
 
     package func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
-        try await shard(of: partition).position(of: partition)
+        try await prepared(partition).position(of: partition)
     }
 
     /// The existing rows, table by table.
     package func rows(
         _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
     ) async throws(RecordStoreError) -> RowsRead {
-        let (shard, tables) = try await prepared(partition)
-        return try await shard.read { connection in
+        let tables = try tables.get()
+        return try await prepared(partition).read { connection in
             try RowLookup.rows(keys, connection, tables, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
         }
     }
@@ -177,19 +178,22 @@ package final class PostgresRecordStore: RecordStore {
     package func progress(
         _ requests: [ProgressRequest], in partition: Int
     ) async throws(RecordStoreError) -> [DeviceProgress] {
-        let shard = try await prepared(partition).shard
+        _ = try tables.get()
+        let shard = try await prepared(partition)
         return try await shard.read { try DevicesTable.read(requests, $0, shard.settings.statements) }
     }
 
     package func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage] {
-        let shard = try await prepared(partition).shard
+        _ = try tables.get()
+        let shard = try await prepared(partition)
         return try await shard.read { try OwnersTable.usage(of: owners, $0, shard.settings.statements) }
     }
 
     package func appliedChanges(
         _ keys: [AppliedChangeKey], in partition: Int
     ) async throws(RecordStoreError) -> [AppliedChange?] {
-        let shard = try await prepared(partition).shard
+        _ = try tables.get()
+        let shard = try await prepared(partition)
         return try await shard.read { try AppliedChangesTable.read(keys, $0, shard.settings.statements) }
     }
 
@@ -197,8 +201,8 @@ package final class PostgresRecordStore: RecordStore {
         rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
         usage owners: [SyncID], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup {
-        let (shard, tables) = try await prepared(partition)
-        return try await shard.lookup(of: partition) { connection, statements in
+        let tables = try tables.get()
+        return try await prepared(partition).lookup(of: partition) { connection, statements in
             try StepLookup(
                 rows: keys, progress: requests, applied: changes, usage: owners, in: partition, connection, tables,
                 schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes, statements)
@@ -207,7 +211,7 @@ package final class PostgresRecordStore: RecordStore {
 
     /// Estimates tables above 8 MiB from a sample; waits for snapshots of the same database.
     package func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
-        try await shard(of: partition).size(of: partition)
+        try await prepared(partition).size(of: partition)
     }
 
     /// Names a table that has a row, with its database; `nil` if all tables of all databases are empty.
@@ -233,15 +237,15 @@ package final class PostgresRecordStore: RecordStore {
     package func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
-        let (shard, tables) = try await prepared(partition)
-        try await shard.snapshot(of: partition, tables, schemaOrdinal: schemaOrdinal, body)
+        let tables = try tables.get()
+        try await prepared(partition).snapshot(of: partition, tables, schemaOrdinal: schemaOrdinal, body)
     }
 
     /// Reads all applied changes of a partition, as a snapshot.
     package func appliedChanges(
         of partition: Int, _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
     ) async throws {
-        try await shard(of: partition).appliedChanges(of: partition, body)
+        try await prepared(partition).appliedChanges(of: partition, body)
     }
 
     // MARK: Writing
@@ -251,13 +255,14 @@ package final class PostgresRecordStore: RecordStore {
     /// A cancelled call ends at once, whether or not its steps are written: it is retriable, as after a lost session. All
     /// partitions of one call must be in one database.
     package func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
+        _ = try tables.get()
         guard let first = steps.first else { return }
         let number = first.partition % shards.count
         guard steps.allSatisfy({ $0.partition % shards.count == number }) else {
             throw RecordStoreError(
                 .unavailable, message: "partitions of several databases cannot be written in one transaction")
         }
-        try await prepared(first.partition).shard.commit(steps)
+        try await prepared(first.partition).commit(steps)
     }
 
     /// Closes the store after the running calls; waits for a snapshot first.

@@ -31,7 +31,7 @@ package struct Stages<Log: ChangeLog>: Sendable {
             logger: logger.labeled(label))
     }
 
-    package func fanOut<Store: SnapshotSource>(
+    package func fanOut<Store: RecordStore>(
         _ settings: FanOutConfiguration, of partitions: [Int], store: Store, observer: some FanOutObserver
     ) -> FanOut<Log, Store> {
         FanOut(

@@ -12,7 +12,7 @@ import ThreadExecutor
 /// For each partition there is one SQLite file with the newest state of every row, in the order of timeStamps for each
 /// device that made rows, and with the newest outcomes. It can be deleted: what is missing or damaged is rebuilt from the
 /// tables and the tail of `ordered`, and until then the partition's owners get ``FanOutError/notReady(_:)``.
-package final class FanOut<Log: ChangeLog, Store: SnapshotSource>: Sendable {
+package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     private enum Phase {
         case idle
         case running

@@ -6,7 +6,7 @@ import SyncModel
 ///
 /// Every adapter passes the same conformance suite. A store creates its tables and extends them for schema versions
 /// that only add; it rejects any other change with an explanation.
-package protocol RecordStore: RecordReader, SnapshotSource {
+package protocol RecordStore: RecordReader {
     /// Creates or extends the tables for all known versions, oldest to newest. Rows are not changed.
     ///
     /// Tables without a recorded epoch (new ones, and those of stores that did not record it yet) get this epoch
@@ -31,6 +31,11 @@ package protocol RecordStore: RecordReader, SnapshotSource {
     ///
     /// A cancelled call may end with a retriable error although its steps are written, or are yet to be.
     func commit(_ steps: [StoreStep]) async throws(RecordStoreError)
+
+    /// The size of a partition's snapshot, for progress reports.
+    ///
+    /// Much cheaper than reading the snapshot: counted from what the store reads anyway, or estimated from a sample.
+    func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize
 
     /// Waits for running calls.
     func close() async

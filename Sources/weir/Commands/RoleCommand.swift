@@ -79,7 +79,7 @@ enum RoleCommand {
                 work = .fanOut(fanOut, reader.read(), reader.read())
                 // Ordering or `weir migrate` makes the tables; a stream that must be rebuilt waits for that.
                 cluster.postgres = reader.read(PostgresRecordStoreConfiguration.self).with(\.migratesAtStart, false)
-                cluster.preparesTables = false
+                cluster.waitsForTables = false
             }
         }
     }

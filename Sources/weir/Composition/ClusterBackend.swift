@@ -79,11 +79,13 @@ struct ClusterBackend: Backend {
             }
             let tables = try await PostgresRecordStore.open(postgres, logger: logger.labeled("postgres"))
             do {
-                if settings.preparesTables {
+                if settings.waitsForTables {
                     try await retrying("Opening the tables in Postgres").open {
                         if let declared { try await publish(declared, control, postgres, tables, log) }
                         try await tables.prepare(control.schemas, epoch: control.history.epoch)
                     }
+                } else {
+                    try tables.prepareOnUse(control.schemas, epoch: control.history.epoch)
                 }
             } catch {
                 await tables.close()
@@ -160,7 +162,9 @@ struct ClusterBackend: Backend {
                 return "\(error)"
             }
         }
-        guard let optionalTables, let shards = settings.postgres?.shards.indices else { return }
+        guard settings.waitsForTables, let optionalTables, let shards = settings.postgres?.shards.indices else {
+            return
+        }
         monitoring.readiness.addProbe("postgres") {
             do throws(RecordStoreError) {
                 // Partition n is in database n, as far as there are databases.
@@ -175,9 +179,17 @@ struct ClusterBackend: Backend {
     /// Follows `control`, and checks the topics.
     func services(for topics: [Topic], _ monitoring: Monitoring, _ logger: Logger) -> [ServiceGroup.Member] {
         let monitor = EpochMonitor(
-            log: log, control: control, tables: settings.preparesTables ? optionalTables : nil, topics: topics,
+            log: log, control: control, topics: topics,
             interval: settings.kafka.checkInterval, condition: monitoring.conditions[.history],
-            logger: logger.labeled("control"))
+            logger: logger.labeled("control")
+        ) { [optionalTables, settings, epoch = control.history.epoch] schemas in
+            if settings.waitsForTables {
+                // The tables have a version before stages use it.
+                try await optionalTables?.prepare(schemas, epoch: epoch)
+            } else {
+                try optionalTables?.prepareOnUse(schemas, epoch: epoch)
+            }
+        }
         return [.init("control", CancelledService(monitor.run))]
     }
 

@@ -2,7 +2,6 @@ import ChangeLog
 import Control
 import KafkaChangeLog
 import Observability
-import PostgresRecordStore
 import ServiceLifecycle
 import SyncModel
 import Synchronization
@@ -14,13 +13,13 @@ import Synchronization
 struct EpochMonitor: Sendable {
     let log: KafkaChangeLog
     let control: ControlTopic
-    /// Those that have a version before stages use it.
-    let tables: PostgresRecordStore?
     /// Those that the process reads or writes.
     let topics: [Topic]
     let interval: Duration
     let condition: ReadinessCondition
     let logger: Logger
+    /// Prepares the process for further schema versions.
+    let prepare: @Sendable (SchemaHistory) async throws -> Void
 
     /// Follows `control` until the task is cancelled.
     ///
@@ -53,8 +52,8 @@ struct EpochMonitor: Sendable {
                     }
                     condition.setReady()
                 }
-            } prepare: { schemas in
-                try await tables?.prepare(schemas, epoch: control.history.epoch)
+            } prepare: {
+                try await prepare($0)
             }
         } catch let error as ControlError {
             log.suspendAppends(error)

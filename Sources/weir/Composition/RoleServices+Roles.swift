@@ -35,8 +35,7 @@ extension RoleServices {
         let history = backend.control.history
         let served = try settings.partitions.numbers(in: history)
         let streams = fanOutMonitor(of: served)
-        let tables = TablesForRebuilding(tables: backend.tables, control: backend.control)
-        let fanOut = stages.fanOut(settings, of: served, store: tables, observer: streams)
+        let fanOut = stages.fanOut(settings, of: served, store: backend.tables, observer: streams)
         let server = try FanOutServer(
             server, link: link, serving: fanOut,
             description: LinkDescription(epoch: history.epoch, partitions: history.partitions, ready: []),

@@ -82,8 +82,9 @@ struct ClusterSettings: Sendable {
     var kafka: KafkaChangeLogConfiguration
     /// `nil` for a process that neither reads nor writes tables.
     var postgres: PostgresRecordStoreConfiguration?
-    /// Whether the process waits for its tables at the start, and with each schema version.
-    var preparesTables = true
+    /// Whether nothing works without the tables: then the process waits for them at the start and with each schema version, and is not
+    /// ready while a database is away.
+    var waitsForTables = true
     /// `nil` for a process without a gateway.
     var devices: DeviceRegistrySettings?
     /// `nil` where no owners' files are kept.

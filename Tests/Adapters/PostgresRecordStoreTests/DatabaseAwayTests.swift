@@ -49,6 +49,30 @@ import Testing
         }
     }
 
+    /// The first thing that ordering asks for is the position.
+    @Test func theFirstReadMakesTheTablesOfADatabaseThatWasAway() async throws {
+        try await withStore { store, server, _ in
+            try await server.stop()
+            try await store.prepare(Samples.first)
+            try await server.startAgain()
+            #expect(try await store.position(of: 1) == nil)
+            #expect(try await store.migrationPlans(Samples.first).map(\.statements) == [[], []])
+        }
+    }
+
+    /// As a fan-out does, which serves its streams without the tables.
+    @Test func aStoreThatPreparesOnUseNeedsTheDatabaseOfAPartitionAlone() async throws {
+        try await withStore { store, server, _ in
+            try await server.stop()
+            try store.prepareOnUse(Samples.first, epoch: PostgresRecordStore.epoch)
+            try await store.commit([Samples.step(1, partition: 0)])
+            let error = await #expect(throws: RecordStoreError.self) { try await store.size(of: 1) }
+            #expect(error?.isRetriable == true)
+            try await server.startAgain()
+            _ = try await store.size(of: 1)
+        }
+    }
+
     @Test func aVersionIsLearnedAndItsTablesAreMadeOnceTheDatabaseIsBack() async throws {
         try await withStore { store, server, other in
             try await store.prepare(Samples.first)

@@ -70,7 +70,10 @@ struct ExportedSnapshotTests {
     /// What ordering looks up is of the position that comes with it, whatever another worker writes meanwhile (I4).
     @Test func aLookupIsOfOneMoment() async throws {
         let place = try await PostgresStoreHarness.makeDatabase()
-        try await place.withStore { store in
+        // It waits for the lock however long the machine takes to find that it does.
+        try await place.withStore {
+            $0.stalledAfter = .seconds(300)
+        } _: { store in
             try await store.prepare(Samples.second)
             try await write(1, to: store)
             @Sendable func lookUp() async throws -> StepLookup {

@@ -7,7 +7,7 @@ import SyncModel
 import ThreadExecutor
 
 /// Runs one partition: opens or rebuilds its file, follows `ordered`, and starts again when the file is damaged.
-struct PartitionWorker<Log: ChangeLog, Store: SnapshotSource>: Sendable {
+struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     let context: StageContext<Log>
     let partition: ServedPartition
     let identity: StreamFile.Identity

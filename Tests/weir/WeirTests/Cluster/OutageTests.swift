@@ -56,6 +56,7 @@ struct OutageTests {
             await fanOut.kill()
             try fanOut.startAgain()
             try await fanOut.untilReady()
+            try await fanOut.untilReadyAgain()
             _ = try await device.drained()
             // One without its file waits for the tables, and says so.
             await fanOut.kill()
