@@ -141,7 +141,7 @@ struct RestUpload: Sendable {
     /// Those of some ids that rows have, and how many were looked up: once the rows are as large as ordering lets a batch change,
     /// the array is refused whatever the others are.
     private func existing(_ ids: [RowID], _ leastHead: TimeStamp) async throws -> (ids: Set<RowID>, count: Int) {
-        let names = table.table.columns.reduce(0) { $0 + $1.name.utf8.count + 4 }
+        let names = table.table.columns.reduce(1) { $0 + $1.name.utf8.count + 4 }
         var rows = RestRows(ids, of: table, session, leastHead: leastHead)
         var existing: Set<RowID> = []
         var size = 0

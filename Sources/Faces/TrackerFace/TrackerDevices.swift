@@ -38,7 +38,7 @@ struct TrackerDevices: Sendable {
         if after == .zero { positions = try await positions.startWithoutFile() }
         let search = try await search(after: after, positions)
         var entries: [KnowledgeID: Entry] = [:]
-        try await session.devices { device in
+        try await session.devices(isKeeping: true) { device in
             let id = device.knowledgeID
             let timeStamp = search.writers[id]
             let hasUploaded = id != session.device.knowledgeID && device.lastUpload ?? 0 > after.rawValue

@@ -132,7 +132,7 @@ struct TrackerPositions: Sendable {
     /// The devices that were seen last, the latest first.
     private func latestDevices() async throws -> ArraySlice<KnowledgeID> {
         var latest: [(seen: Int64, id: KnowledgeID)] = []
-        try await session.devices { device in
+        try await session.devices(isKeeping: false) { device in
             latest.append((device.lastSeen, device.knowledgeID))
             guard latest.count == 10 * Self.searchedDevices else { return }
             latest.sort { $0.seen > $1.seen }

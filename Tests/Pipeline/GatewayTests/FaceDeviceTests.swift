@@ -9,7 +9,9 @@ import Testing
 
 /// What a request to a face has in memory of devices and files, while its client takes its time (I10).
 @Suite(.timeLimit(.minutes(5))) struct FaceDeviceTests {
-    @Test func aCallersDevicesAreInMemoryPageByPageWithinTheShareOfResponses() async throws {
+    /// From the second page on what the response has of them counts, too.
+    @Test(arguments: [("looking", 1 << 20), ("keeping", 8 << 20)])
+    func aCallersDevicesAreInMemoryPageByPageWithinTheShareOfResponses(what: String, later: Int) async throws {
         let registry = ListedDevices(count: 400)
         try await withGateway {
             $0.faces = GatewayFaces([ListFace()])
@@ -18,10 +20,9 @@ import Testing
         } test: { gateway in
             let budget = gateway.handler.responseBudget
             registry.sample.withLock { $0 = { budget.inFlight } }
-            let answer = try await gateway.exchange("GET", "/list", headers: ["X-Device-Id: k1"])
+            let answer = try await gateway.exchange("GET", "/list/\(what)", headers: ["X-Device-Id: k1"])
             #expect(answer.status == 200 && answer.text == "400")
-            // From the second page on what the face keeps of them counts, too.
-            #expect(registry.pages.withLock(\.self) == [1 << 20, 8 << 20, 8 << 20])
+            #expect(registry.pages.withLock(\.self) == [1 << 20, later, later])
             #expect(budget.inFlight == 0)
         }
     }
@@ -42,13 +43,14 @@ import Testing
 /// Answers how many devices its caller has.
 private struct ListFace: Face {
     let prefix = "list"
-    let routes = [FaceRoute("/list", [.get])]
+    let routes = [FaceRoute("/list/{what}", [.get])]
 
     func problem(with schema: Schema) -> String? { nil }
 
     func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
         var ids: Set<KnowledgeID> = []
-        try await session.devices { ids.insert($0.knowledgeID) }
+        let isKeeping = request.parameters == ["keeping"]
+        try await session.devices(isKeeping: isKeeping) { ids.insert($0.knowledgeID) }
         return .json(200, Array("\(ids.count)".utf8))
     }
 }

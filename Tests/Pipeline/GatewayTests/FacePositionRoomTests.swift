@@ -54,6 +54,18 @@ import Testing
         #expect(try await positions.positions(of: device("x", 0), isFresh: false) == ["a": 1])
     }
 
+    @Test func thoseOfACallerAreWrittenBeforeItsDevicesMayBeForgotten() async throws {
+        try await raise("x", 0..<2)
+        try await raise("y", 0..<1)
+        try await positions.write(devicesOf: SyncID(unchecked: "x"))
+        #expect(registry.values == [device("x", 0): 1, device("x", 1): 1])
+        // They have given their places back.
+        try await raise("x", 2..<4)
+        #expect(registry.values.count == 2)
+        await positions.write()
+        #expect(registry.values.count == 5)
+    }
+
     @Test func whatCannotBeWrittenWaitsForTheNextTime() async throws {
         try await raise("x", 0..<2)
         registry.fails.withLock { $0 = true }

@@ -255,7 +255,7 @@ package final class ScriptedSession: FaceSession {
 
     package func describe(_ description: DeviceDescription) async throws {}
 
-    package func devices(_ body: (RegisteredDevice) -> Void) async throws {}
+    package func devices(isKeeping: Bool, _ body: (RegisteredDevice) -> Void) async throws {}
 
     // MARK: Files, which the face does not keep
 

@@ -55,15 +55,22 @@ extension GatewayHandler {
         }
     }
 
+    /// Writes what was seen of a caller's devices, so that it can be read.
+    func writeDevices(of caller: SyncID) async throws(DeviceRegistryError) {
+        // First the positions: the registry removes those of the devices that it forgets.
+        try await positions?.write(devicesOf: caller)
+        try await tracker?.write(devicesOf: caller)
+    }
+
     // MARK: Requests
 
     /// `GET /v1/devices`: a page of them.
     func listDevices(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
-        let (devices, tracker) = try requireDevices()
+        let devices = try requireDevices()
         let query = try DevicePageQuery(request)
         return inTask {
             try await Self.translating { () async throws(DeviceRegistryError) in
-                try await tracker.write(devicesOf: caller.syncID)
+                try await self.writeDevices(of: caller.syncID)
             }
             let found = try await Self.translating { () async throws(DeviceRegistryError) in
                 try await devices.registry.devices(of: caller.syncID, after: query.after, limit: query.limit + 1)
@@ -77,7 +84,7 @@ extension GatewayHandler {
 
     /// `PATCH /v1/devices/{knowledgeId}`: names it.
     func nameDevice(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
-        let (devices, tracker) = try requireDevices()
+        let devices = try requireDevices()
         let (device, name) = try counting(caller) { () throws(Problem) in
             try Self.checkMediaType(request)
             return (try Self.device(in: request, of: caller), try parsers.parse(request.body, DeviceName.init).name)
@@ -85,7 +92,7 @@ extension GatewayHandler {
         let status = try rates.take(.request, of: caller.syncID)
         return inTask {
             let found = try await Self.translating { () async throws(DeviceRegistryError) in
-                try await tracker.write(devicesOf: caller.syncID)
+                try await self.writeDevices(of: caller.syncID)
                 guard try await devices.registry.rename(device, to: name) else { return nil as RegisteredDevice? }
                 return try await devices.registry.device(device)
             }
@@ -99,7 +106,7 @@ extension GatewayHandler {
 
     /// `DELETE /v1/devices/{knowledgeId}`: revokes it, whether it was ever seen or not.
     func revokeDevice(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
-        let (devices, _) = try requireDevices()
+        let devices = try requireDevices()
         let device = try counting(caller) { () throws(Problem) in try Self.device(in: request, of: caller) }
         let status = try rates.take(.request, of: caller.syncID)
         // Each is kept in `control` and in the memory of every gateway.
@@ -132,9 +139,9 @@ extension GatewayHandler {
         eventStreams.end(where: devices.isRevoked)
     }
 
-    private func requireDevices() throws(Problem) -> (GatewayDevices, DeviceTracker) {
-        guard let devices, let tracker else { throw Problem(.notReady, "this gateway has no registry of devices") }
-        return (devices, tracker)
+    private func requireDevices() throws(Problem) -> GatewayDevices {
+        guard let devices else { throw Problem(.notReady, "this gateway has no registry of devices") }
+        return devices
     }
 
     /// The newest timeStamp of an owner; `nil` while its stream cannot be read.

@@ -231,8 +231,11 @@ package protocol FaceSession: Sendable {
 
     /// Looks at each of the caller's devices, with what this gateway has seen of them until now, and other gateways a while ago.
     ///
-    /// - Parameter body: keeps little of a device: there may be ten thousand, of which some hundred are in memory at a time.
-    func devices(_ body: (RegisteredDevice) -> Void) async throws
+    /// There may be ten thousand, of which some hundred are in memory at a time.
+    ///
+    /// - Parameters:
+    ///   - isKeeping: whether the response has something of each, which then counts as its bytes from the beginning.
+    func devices(isKeeping: Bool, _ body: (RegisteredDevice) -> Void) async throws
 }
 
 extension FaceSession {

@@ -18,36 +18,54 @@ final class FacePositions: Sendable {
     }
 
     private struct State {
-        var devices: [Device: Entry] = [:]
         let maximumDevices: Int
+        /// By caller and device.
+        private var entries: [SyncID: [KnowledgeID: Entry]] = [:]
+        private var count = 0
         /// How many devices have something to write, in all and of each caller.
-        var unwrittenCount = 0
-        var unwrittenOfCallers: [SyncID: Int] = [:]
+        private var unwrittenCount = 0
+        private var unwrittenOfCallers: [SyncID: Int] = [:]
+
+        init(maximumDevices: Int) { self.maximumDevices = maximumDevices }
+
+        /// What is known of a device; not set to `nil`.
+        private(set) subscript(_ device: Device) -> Entry? {
+            get { entries[device.caller]?[device.knowledgeID] }
+            set {
+                if entries[device.caller, default: [:]].updateValue(newValue ?? Entry(), forKey: device.knowledgeID)
+                    == nil
+                {
+                    count += 1
+                }
+            }
+        }
 
         /// Makes space for one more device by forgetting those without anything to write: half of them at least, while the registry
         /// can be written.
-        mutating func makeSpace() -> Bool {
-            guard devices.count >= maximumDevices else { return true }
-            devices = devices.filter { !$0.value.unwritten.isEmpty }
-            return devices.count < maximumDevices
+        private mutating func makeSpace() -> Bool {
+            guard count >= maximumDevices else { return true }
+            entries = entries.compactMapValues { own in
+                let kept = own.filter { !$0.value.unwritten.isEmpty }
+                return kept.isEmpty ? nil : kept
+            }
+            count = entries.values.reduce(0) { $0 + $1.count }
+            return count < maximumDevices
         }
 
-        mutating func merge(_ values: [String: Int64], into device: Device) {
-            guard devices[device] != nil || makeSpace() else { return }
-            devices[device, default: Entry()].values.merge(values, uniquingKeysWith: max)
-        }
-
-        mutating func read(_ stored: [String: Int64], of device: Device) {
-            merge(stored, into: device)
-            devices[device]?.isRead = true
+        mutating func merge(_ values: [String: Int64], into device: Device, isRead: Bool = false) {
+            guard self[device] != nil || makeSpace() else { return }
+            var entry = self[device] ?? Entry()
+            entry.values.merge(values, uniquingKeysWith: max)
+            entry.isRead = entry.isRead || isRead
+            self[device] = entry
         }
 
         /// Raises positions that are to be written.
         ///
         /// - Returns: false where there is no room for the device: its caller may have as many as it leaves to others.
         mutating func raise(_ positions: [String: Int64], of device: Device) -> Bool {
-            guard devices[device] != nil || makeSpace() else { return false }
-            var entry = devices[device] ?? Entry()
+            guard self[device] != nil || makeSpace() else { return false }
+            var entry = self[device] ?? Entry()
             let isListed = !entry.unwritten.isEmpty
             for (name, value) in positions where value > entry.values[name] ?? .min {
                 entry.values[name] = value
@@ -58,7 +76,7 @@ final class FacePositions: Sendable {
                 guard own < maximumDevices / 2 - unwrittenCount else { return false }
                 list(device)
             }
-            devices[device] = entry
+            self[device] = entry
             return true
         }
 
@@ -71,21 +89,26 @@ final class FacePositions: Sendable {
         /// A position could not be written.
         mutating func restore(_ position: DevicePosition) {
             merge([position.name: position.value], into: position.device)
-            guard let entry = devices[position.device] else { return }
+            guard var entry = self[position.device] else { return }
             if entry.unwritten.isEmpty { list(position.device) }
-            devices[position.device]?.unwritten.insert(position.name)
+            entry.unwritten.insert(position.name)
+            self[position.device] = entry
         }
 
-        /// What is to be written.
-        mutating func take() -> [DevicePosition] {
+        /// What is to be written of a caller's devices, or of all.
+        mutating func take(of caller: SyncID? = nil) -> [DevicePosition] {
             var raised: [DevicePosition] = []
-            for (device, entry) in devices where !entry.unwritten.isEmpty {
-                for name in entry.unwritten {
-                    raised.append(DevicePosition(device, name: name, entry.values[name] ?? 0))
+            for caller in caller.map({ [$0] }) ?? Array(unwrittenOfCallers.keys) {
+                guard let count = unwrittenOfCallers.removeValue(forKey: caller) else { continue }
+                unwrittenCount -= count
+                for (id, entry) in entries[caller] ?? [:] where !entry.unwritten.isEmpty {
+                    let device = Device(caller: caller, knowledgeID: id)
+                    for name in entry.unwritten {
+                        raised.append(DevicePosition(device, name: name, entry.values[name] ?? 0))
+                    }
+                    entries[caller]?[id]?.unwritten = []
                 }
-                devices[device]?.unwritten = []
             }
-            (unwrittenCount, unwrittenOfCallers) = (0, [:])
             return raised
         }
     }
@@ -115,17 +138,17 @@ final class FacePositions: Sendable {
     var isShared: Bool { registry.isShared }
 
     /// What is in memory of a position.
-    func known(_ name: String, of device: Device) -> Int64? { state.withLock { $0.devices[device]?.values[name] } }
+    func known(_ name: String, of device: Device) -> Int64? { state.withLock { $0[device]?.values[name] } }
 
     /// - Parameter isFresh: reads the registry, too, which other gateways write.
     func positions(of device: Device, isFresh: Bool) async throws(DeviceRegistryError) -> [String: Int64] {
-        if !isFresh || !isShared, let known = state.withLock({ $0.devices[device] }), known.isRead {
+        if !isFresh || !isShared, let known = state.withLock({ $0[device] }), known.isRead {
             return known.values
         }
         let stored = try await registry.positions(of: device)
         return state.withLock { state in
-            state.read(stored, of: device)
-            return state.devices[device]?.values ?? stored
+            state.merge(stored, into: device, isRead: true)
+            return state[device]?.values ?? stored
         }
     }
 
@@ -141,7 +164,20 @@ final class FacePositions: Sendable {
     ///
     /// One call at a time.
     func write() async {
-        let raised = state.withLock { $0.take() }
+        do throws(DeviceRegistryError) {
+            try await write(state.withLock { $0.take() })
+        } catch {
+            metrics.deviceFailures.add()
+            logger.warning("Positions of devices cannot be registered; trying again later", error: error)
+        }
+    }
+
+    /// Writes what was raised of a caller's devices, before the registry may forget some of them: it forgets their positions, too.
+    func write(devicesOf caller: SyncID) async throws(DeviceRegistryError) {
+        try await write(state.withLock { $0.take(of: caller) })
+    }
+
+    private func write(_ raised: [DevicePosition]) async throws(DeviceRegistryError) {
         var rest = raised[...]
         do throws(DeviceRegistryError) {
             while !rest.isEmpty {
@@ -152,8 +188,7 @@ final class FacePositions: Sendable {
             state.withLock { state in
                 for position in rest { state.restore(position) }
             }
-            metrics.deviceFailures.add()
-            logger.warning("Positions of devices cannot be registered; trying again later", error: error)
+            throw error
         }
     }
 }

@@ -221,19 +221,19 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         guard let tracker = handler.tracker else { return }
         tracker.add(DeviceSighting(device, at: now, description: description))
         try await GatewayHandler<Log, Link, Auth>.translating { () async throws(DeviceRegistryError) in
-            try await tracker.write(devicesOf: device.caller)
+            try await handler.writeDevices(of: device.caller)
         }
     }
 
-    func devices(_ body: (RegisteredDevice) -> Void) async throws {
-        guard let registry = handler.devices?.registry, let tracker = handler.tracker else { return }
+    func devices(isKeeping: Bool, _ body: (RegisteredDevice) -> Void) async throws {
+        guard let registry = handler.devices?.registry else { return }
         let deadline = handler.clock.now() + handler.configuration.outcomeWait
         try await GatewayHandler<Log, Link, Auth>.translating { () async throws(DeviceRegistryError) in
-            try await tracker.write(devicesOf: device.caller)
+            try await handler.writeDevices(of: device.caller)
         }
         guard var last = try await devices(after: nil, from: registry, until: deadline, body) else { return }
-        // What the face keeps of so many devices, until its response ends.
-        if !hasReservation { try await keep(manyDevicesBytes, until: deadline) }
+        // Of so many devices, until the response ends.
+        if isKeeping, !hasReservation { try await keep(manyDevicesBytes, until: deadline) }
         while let next = try await devices(after: last, from: registry, until: deadline, body) { last = next }
     }
 
