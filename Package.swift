@@ -381,7 +381,7 @@ let package = Package(
             "Pipeline/PartitionSupervisionTests",
             [
                 "AsyncPrimitives", "ChangeLog", "MemoryChangeLog", "Metrics", "PartitionSupervision", "SyncModel",
-                "TestClocks",
+                "TestClocks", "TestSignals",
             ]),
         tests("Model/CanonicalValuesTests", ["CanonicalValues", "Fuzzing", "Seeded", "SyncModel"]),
         tests("Model/SchemaFileTests", ["Fuzzing", "SchemaFile", "Seeded", "SyncModel", "SyncWire"]),
