@@ -337,7 +337,9 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         var backoff = Backoff(configuration.retries(context.clock))
         while true {
             do throws(RecordStoreError) {
-                return try await store.commit([transaction])
+                try await store.commit([transaction])
+                if backoff.attempts > 0 { context.failures.forget(Self.name(partition)) }
+                return
             } catch {
                 guard error.isRetriable, ordering.isOrdering else { throw error }
                 // Other partitions do not wait for these tables.

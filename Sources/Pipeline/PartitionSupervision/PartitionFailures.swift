@@ -2,7 +2,8 @@ import Synchronization
 
 /// The failures that keep partitions from being worked on, for the readiness of the process.
 ///
-/// There is no event when a cause is gone. So a failure counts until the next attempt has had time to fail again.
+/// A failure is forgotten once the work on its partition has got further. An attempt that has no record to work on does not show
+/// that its cause is gone, so a failure counts at most until the next attempt has had time to fail again.
 package final class PartitionFailures: Sendable {
     private struct Failure {
         let reason: String

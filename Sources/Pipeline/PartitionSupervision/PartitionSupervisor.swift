@@ -52,11 +52,20 @@ package struct PartitionMetrics: Sendable {
 package final class PartitionProgress: Sendable {
     private let isPaused = Atomic(false)
     private let hasProgressed = Atomic(false)
+    /// Whether a failure is recorded for the readiness of the process.
+    private let hasFailed = Atomic(false)
     private let paused: Gauge
+    private let mended: @Sendable () -> Void
     private let resumed: @Sendable () -> Void
 
-    fileprivate init(_ paused: Gauge, resumed: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - mended: called with the first progress after a recorded failure.
+    ///   - resumed: called with the first progress after a pause of the partition.
+    fileprivate init(
+        _ paused: Gauge, mended: @escaping @Sendable () -> Void, resumed: @escaping @Sendable () -> Void
+    ) {
         self.paused = paused
+        self.mended = mended
         self.resumed = resumed
     }
 
@@ -66,6 +75,7 @@ package final class PartitionProgress: Sendable {
     /// Called whenever the work has got past a record.
     package func made() {
         hasProgressed.store(true, ordering: .relaxed)
+        if hasFailed.load(ordering: .relaxed), hasFailed.exchange(false, ordering: .relaxed) { mended() }
         guard isPaused.load(ordering: .relaxed), isPaused.exchange(false, ordering: .relaxed) else { return }
         paused.set(0)
         resumed()
@@ -75,6 +85,8 @@ package final class PartitionProgress: Sendable {
         isPaused.store(true, ordering: .relaxed)
         paused.set(1)
     }
+
+    fileprivate func fail() { hasFailed.store(true, ordering: .relaxed) }
 
     /// Whether there was progress since the last call.
     fileprivate func take() -> Bool { hasProgressed.exchange(false, ordering: .relaxed) }
@@ -127,7 +139,11 @@ package struct PartitionSupervisor: Sendable {
     @discardableResult
     package func run<Value>(_ work: (PartitionProgress) async throws -> Value) async throws -> Value? {
         metrics.paused.set(0)
-        let progress = PartitionProgress(metrics.paused) { [report] in report(.resumed) }
+        let progress = PartitionProgress(metrics.paused) { [failures, name] in
+            failures.forget(name)
+        } resumed: { [report] in
+            report(.resumed)
+        }
         defer {
             metrics.paused.set(0)
             metrics.position?.forget()
@@ -156,7 +172,10 @@ package struct PartitionSupervisor: Sendable {
                 case .retry:
                     metrics.retries.add()
                     try await retry.pause { delay in
-                        if !isReadyWhileRetrying { failures.record(name, failure, pause: delay) }
+                        if !isReadyWhileRetrying {
+                            failures.record(name, failure, pause: delay)
+                            progress.fail()
+                        }
                         report(.retrying(failure, after: delay))
                     }
                 case .awaitSchema(let isKnown):
@@ -172,6 +191,7 @@ package struct PartitionSupervisor: Sendable {
                     progress.pause()
                     try await pause.pause { delay in
                         failures.record(name, failure, pause: delay)
+                        progress.fail()
                         if pausedBy != "\(failure)" { report(.paused(failure)) }
                         pausedBy = "\(failure)"
                     }

@@ -39,9 +39,14 @@ import Testing
 
     @Test func failureThatMayPassIsRetriedWithBackoff() async throws {
         var runs = 0
+        let failures = failures
         let result = try await supervisor().run { progress in
             runs += 1
-            if runs == 3 { progress.made() }
+            #expect((failures.reason == nil) == (runs == 1))
+            if runs == 3 {
+                progress.made()
+                #expect(failures.reason == nil)
+            }
             if runs < 5 { throw Failure.passing }
             return runs
         }
@@ -98,6 +103,7 @@ import Testing
             if runs <= 9 { throw runs < 9 ? Failure.ofRecord : .ofOther }
             progress.made()
             #expect(paused.value == 0)
+            #expect(failures.reason == nil)
             return runs
         }
         #expect(result == 10)

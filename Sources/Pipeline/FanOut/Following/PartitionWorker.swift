@@ -115,9 +115,8 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     ///
     /// Pulls continue meanwhile: the file holds what was applied so far.
     var supervisor: PartitionSupervisor {
-        let name = "fanout of partition \(partition.number)"
-        return PartitionSupervisor(
-            name, retries: retries, schemas: context.schemas,
+        PartitionSupervisor(
+            "fanout of partition \(partition.number)", retries: retries, schemas: context.schemas,
             failures: context.failures, isReadyWhileRetrying: true, metrics: partitionMetrics.supervision
         ) { failure in
             switch failure {
@@ -135,9 +134,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
             case .retrying(let reason, let pause): report(.retrying(reason: "\(reason)", after: pause))
             case .awaitingSchema(let reason): report(.waiting(reason: "\(reason)"))
             case .paused(let reason): report(.paused(reason: "\(reason)"))
-            case .resumed:
-                context.failures.forget(name)
-                report(.resumed)
+            case .resumed: report(.resumed)
             case .schemaKnown, .stageStopped, .cancelled: break
             }
         }
