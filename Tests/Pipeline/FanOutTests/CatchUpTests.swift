@@ -65,6 +65,59 @@ import Testing
         }
     }
 
+    private static let noLeader = ChangeLogError(.other, message: "no leader", isRetriable: true)
+
+    @Test func waitsForTheEndOfOrderedWhileItCannotBeRead() async throws {
+        let world = World()
+        let clock = ManualClock()
+        let configure = { (configuration: inout FanOutConfiguration) in
+            configuration.retryDelay = .seconds(10)...(.seconds(10))
+        }
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder) { _ in }
+            try world.upload([.person("p1")])
+            world.log.failRanges(with: [Self.noLeader])
+            world.log.fail(with: [Self.noLeader])
+            try await withFanOut(world, in: folder, clock: clock, awaitReady: false, configure: configure) { service in
+                await clock.sleeper(for: .seconds(10))
+                await #expect(throws: FanOutError.notReady("the stream is being opened")) {
+                    _ = try await service.pull()
+                }
+                clock.advance(by: .seconds(10))
+                await clock.sleeper(for: .seconds(10))
+                await #expect(throws: FanOutError.notReady("the stream has reached offset 0 of 1 of ordered")) {
+                    _ = try await service.pull()
+                }
+                clock.advance(by: .seconds(10))
+                try await service.caughtUp(with: world)
+                #expect(try await service.pull().count == 1)
+            }
+        }
+    }
+
+    @Test func servesWhatItHasWhereTheEndOfOrderedCannotBeReadForLong() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder) { try await $0.caughtUp(with: world) }
+            try world.upload([.person("p2")])
+            let clock = ManualClock()
+            world.log.failRanges(with: Array(repeating: Self.noLeader, count: 100))
+            world.log.fail(with: Array(repeating: Self.noLeader, count: 100))
+            let configure = { (configuration: inout FanOutConfiguration) in
+                configuration.retryDelay = .seconds(10)...(.seconds(10))
+            }
+            try await withFanOut(world, in: folder, clock: clock, awaitReady: false, configure: configure) { service in
+                await clock.sleeper(for: .seconds(30))
+                #expect(!service.fanOut.isReady)
+                clock.advance(by: .seconds(30))
+                await service.events.ready(1)
+                let rows = try await service.pull()
+                #expect(rows.count == 1)
+            }
+        }
+    }
+
     /// After a kill, ordering appends its last results once more; a stream that has them all finds nothing new there.
     @Test func servesAfterAnEndOfRepeatedResults() async throws {
         let world = World()

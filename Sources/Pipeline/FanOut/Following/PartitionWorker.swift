@@ -1,6 +1,7 @@
 import AsyncPrimitives
 import ChangeLog
 import FanOutLink
+import Metrics
 import PartitionSupervision
 import RecordStore
 import SyncModel
@@ -142,15 +143,37 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     func reportReady() { report(.ready(owners: partition.ownerCount, nextOffset: partition.nextOffset)) }
 
-    /// Where `ordered` ends now; `nil` if the log does not answer: then the stream is served as it is.
+    /// How long the end of `ordered` is asked for after a failure: longer than the election of a leader.
+    private static var endLimit: Duration { .seconds(30) }
+
+    /// Where `ordered` ends now; `nil` if the log does not report it in time: then the stream is served as it is.
     ///
     /// A stream that was away for long would else be asked for what other fan-outs have.
-    private func endOfOrdered() async -> Int64? {
-        do {
-            return try await log.range(of: ordered).end
-        } catch {
-            return nil
+    private func endOfOrdered() async throws -> Int64? {
+        let failure: ChangeLogError
+        do throws(ChangeLogError) { return try await log.range(of: ordered).end } catch { failure = error }
+        let end = Promise<Int64?>()
+        // Not awaited: a call to a log that does not respond cannot be cancelled.
+        let retrying = Task { end.fulfil(await endOfOrdered(after: failure)) }
+        defer { retrying.cancel() }
+        let found = await end.value(within: Self.endLimit, clock: context.clock, late: nil, cancelled: nil)
+        try Task.checkCancellation()
+        return found
+    }
+
+    /// Retries while the failure may pass, until the task is cancelled.
+    private func endOfOrdered(after failure: ChangeLogError) async -> Int64? {
+        var (failure, backoff) = (failure, Backoff(retries))
+        while failure.isRetriable {
+            partitionMetrics.supervision.retries.add()
+            do {
+                try await backoff.pause { report(.retrying(reason: "\(failure)", after: $0)) }
+            } catch {
+                return nil
+            }
+            do throws(ChangeLogError) { return try await log.range(of: ordered).end } catch { failure = error }
         }
+        return nil
     }
 
     /// Opens the file, or rebuilds it, as often as it takes.
@@ -168,7 +191,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
                     let check: FanOutConfiguration.Check =
                         if case .open(let check) = start, !isNew { check } else { .heads }
                     let opened = try await writer.open(check: check)
-                    let end = await endOfOrdered() ?? opened.position.nextOffset
+                    let end = try await endOfOrdered() ?? opened.position.nextOffset
                     partition.markOpened(opened.owners, position: opened.position, servedFrom: end)
                     if partition.isReady { reportReady() }
                     progress.made()

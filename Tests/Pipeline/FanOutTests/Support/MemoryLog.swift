@@ -13,6 +13,7 @@ final class MemoryLog: ChangeLog {
         var partitions: [TopicPartition: Partition] = [:]
         var readers: [ObjectIdentifier: MemoryReader] = [:]
         var failures: [ChangeLogError] = []
+        var rangeFailures: [ChangeLogError] = []
         var readerCount = 0
     }
 
@@ -61,6 +62,9 @@ final class MemoryLog: ChangeLog {
     /// Lets the next calls that make readers fail.
     func fail(with errors: [ChangeLogError]) { state.withLock { $0.failures += errors } }
 
+    /// Lets the next calls for a range fail.
+    func failRanges(with errors: [ChangeLogError]) { state.withLock { $0.rangeFailures += errors } }
+
     /// How many readers were made.
     var readerCount: Int { state.withLock { $0.readerCount } }
 
@@ -100,7 +104,8 @@ final class MemoryLog: ChangeLog {
     }
 
     func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {
-        state.withLock { state in
+        try state.withLock { state throws(ChangeLogError) in
+            if !state.rangeFailures.isEmpty { throw state.rangeFailures.removeFirst() }
             let log = state.partitions[partition, default: Partition()]
             return LogRange(start: log.start, end: log.end)
         }
