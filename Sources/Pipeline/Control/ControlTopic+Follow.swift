@@ -12,8 +12,9 @@ extension ControlTopic {
     ///
     /// A version becomes known when `prepare` has returned: from then on stages process records of it. Failures of `prepare` and
     /// retriable failures of the log are logged and retried; meanwhile partitions that need the version are paused, and the
-    /// others continue. After a record that cannot be decoded, because a newer process wrote it, no version is learned: the
-    /// process continues with those it knows until it is upgraded. One call at a time.
+    /// others continue. Reading does not wait for `prepare`: what else is decided is known at once. After a record that cannot be
+    /// decoded, because a newer process wrote it, no version is learned: the process continues with those it knows until it is
+    /// upgraded. One call at a time.
     ///
     /// The topic is read from its start after every failure and after `checkInterval`. While it lacks what was read of it
     /// before, that is reported, logged and checked again.
@@ -29,9 +30,23 @@ extension ControlTopic {
         _ log: some ChangeLog, retryDelay: ClosedRange<Duration> = .milliseconds(100)...(.seconds(10)),
         checkInterval: Duration? = nil, clock: any Clock<Duration> = ContinuousClock(), logger: Logger,
         checked: @Sendable (ControlError?) async -> Void = { _ in },
-        prepare: @Sendable (SchemaHistory) async throws -> Void = { _ in }
+        prepare: @escaping @Sendable (SchemaHistory) async throws -> Void = { _ in }
     ) async throws {
-        var backoff = Backoff(RetryPolicy(delays: retryDelay, clock: clock))
+        let retries = RetryPolicy(delays: retryDelay, clock: clock)
+        // As many as are registered while the process runs.
+        let (versions, registered) = AsyncStream.makeStream(of: SchemaHistory.self)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await self.learn(versions, retries, logger, prepare) }
+            try await read(log, retries, checkInterval, logger, checked, registered)
+            group.cancelAll()
+        }
+    }
+
+    private func read(
+        _ log: some ChangeLog, _ retries: RetryPolicy, _ checkInterval: Duration?, _ logger: Logger,
+        _ checked: @Sendable (ControlError?) async -> Void, _ registered: AsyncStream<SchemaHistory>.Continuation
+    ) async throws {
+        var backoff = Backoff(retries)
         var view = view.withLock { $0 }
         var reported: String?
         while !Task.isCancelled {
@@ -43,7 +58,7 @@ extension ControlTopic {
                     Task {
                         // A long topic may take longer to read than to wait for more of it.
                         for _ in 0..<Self.checkIntervals {
-                            try await clock.sleep(for: interval)
+                            try await retries.clock.sleep(for: interval)
                             if isChecked.value { break }
                         }
                         await reader.close()
@@ -55,7 +70,7 @@ extension ControlTopic {
                     reported = nil
                     await checked(nil)
                     while true {
-                        for record in records { try await learn(record, &view, logger, &backoff, prepare) }
+                        for record in records { try learn(record, &view, logger, registered) }
                         backoff.reset()
                         records = try await reader.next(maximumBytes: 1 << 20)
                     }
@@ -86,9 +101,9 @@ extension ControlTopic {
     private static let checkIntervals = 20
 
     private func learn(
-        _ record: LogRecord, _ view: inout ControlView, _ logger: Logger, _ backoff: inout Backoff,
-        _ prepare: @Sendable (SchemaHistory) async throws -> Void
-    ) async throws {
+        _ record: LogRecord, _ view: inout ControlView, _ logger: Logger,
+        _ registered: AsyncStream<SchemaHistory>.Continuation
+    ) throws {
         let news: ControlView.News
         do throws(ControlError) {
             news = try view.take(record)
@@ -112,7 +127,7 @@ extension ControlTopic {
                 "Two processes registered a schema version at once; the first record counts",
                 [.version: .integer(ordinal), .offset: .integer(Int(record.offset))])
         case .skip(let skip):
-            known.learn(view.schemas, leavingOut: view.skipped)
+            known.learn(leavingOut: view.skipped)
             logger.notice("A record is left out, as an operator decided", skip.metadata)
         case .device(let decision):
             devices.learn(view.revoked)
@@ -123,23 +138,33 @@ extension ControlTopic {
             logger.warning(
                 "The decision to leave a record out is ignored: a schema version was registered meanwhile",
                 skip.metadata)
-        case .schema(let entry):
+        case .schema: registered.yield(view.schemas)
+        }
+    }
+
+    /// Makes versions known one after the other, each once the process is prepared for it, until the task is cancelled.
+    private func learn(
+        _ versions: AsyncStream<SchemaHistory>, _ retries: RetryPolicy, _ logger: Logger,
+        _ prepare: @Sendable (SchemaHistory) async throws -> Void
+    ) async {
+        for await schemas in versions {
+            guard let version = schemas.newest?.version else { continue }
+            var backoff = Backoff(retries)
             while true {
                 do {
-                    try await prepare(view.schemas)
+                    try await prepare(schemas)
                     break
                 } catch {
-                    try Task.checkCancellation()
+                    if Task.isCancelled { return }
                     logger.error(
-                        "Preparing for a schema version failed; trying again",
-                        [.version: .integer(entry.version.ordinal)], error: error)
+                        "Preparing for a schema version failed; trying again", [.version: .integer(version.ordinal)],
+                        error: error)
                 }
-                try await backoff.pause()
+                do { try await backoff.pause() } catch { return }
             }
-            known.learn(view.schemas, leavingOut: view.skipped)
+            known.learn(schemas)
             logger.notice(
-                "Schema version learned",
-                [.version: .integer(entry.version.ordinal), .schemaVersion: .string(entry.version.hash)])
+                "Schema version learned", [.version: .integer(version.ordinal), .schemaVersion: .string(version.hash)])
         }
     }
 }

@@ -28,7 +28,9 @@ package final class KnownSchemas: Sendable {
     /// - Parameters:
     ///   - schemas: the same history; without effect where it has no more versions than are known.
     ///   - skipped: likewise.
-    package func learn(_ schemas: SchemaHistory, leavingOut skipped: SkippedRecords = SkippedRecords()) {
+    package func learn(
+        _ schemas: SchemaHistory = SchemaHistory(), leavingOut skipped: SkippedRecords = SkippedRecords()
+    ) {
         state.update { known in
             if schemas.entries.count > known.schemas.entries.count { known.schemas = schemas }
             if skipped.entries.count > known.skipped.entries.count { known.skipped = skipped }

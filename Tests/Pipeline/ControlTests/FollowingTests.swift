@@ -63,6 +63,33 @@ struct FollowingTests {
         try await end(following)
     }
 
+    @Test func decisionsAreKnownWhileTheProcessPreparesForAVersion() async throws {
+        let (answers, answer) = AsyncStream.makeStream(of: Void.self)
+        let (control, following) = try await followed { _ in
+            for await _ in answers { break }
+        }
+        let device = Device(caller: SyncID(unchecked: "abc"), knowledgeID: KnowledgeID(unchecked: "k1"))
+        try await append([try entry(2, two)], to: log)
+        let position = SkippedRecord.Position(.changes, 1, offset: 7)
+        try await append(
+            [
+                .skip(SkippedRecord(position, reason: "produced by hand", schemaVersions: 2)),
+                .device(DeviceDecision(device, isRevoked: true)), try entry(3, three),
+            ], to: log)
+        try await control.known.wait { $0.skipped[.changes, 1, 7] != nil }
+        _ = await lines.next(with: "A device is revoked")
+        #expect(control.devices.contains(device))
+        #expect(control.schemas.hashes == (try hashes([one])))
+        // Versions are known in their order, each after its own preparation.
+        answer.yield()
+        try await control.known.wait { $0.schemas.entries.count == 2 }
+        answer.yield()
+        try await control.known.wait { $0.schemas.entries.count == 3 }
+        #expect(control.schemas.hashes == (try hashes([one, two, three])))
+        #expect(control.skipped.entries.count == 1)
+        try await end(following)
+    }
+
     @Test func triesAgainUntilTheProcessIsReady() async throws {
         struct NotYet: Error {}
         let attempts = Mutex(0)
@@ -135,10 +162,11 @@ struct FollowingTests {
         var other = proposed
         other.epoch = "e2"
         // The same again says nothing.
-        try await append([.history(proposed), try entry(2, two), .history(other)], to: log)
+        try await append([.history(proposed), try entry(2, two)], to: log)
+        try await control.known.wait { $0.schemas.entries.count == 2 }
+        try await append([.history(other)], to: log)
         let error = await #expect(throws: ControlError.self) { try await following.value }
         #expect("\(try #require(error))".contains("control names two histories"))
-        #expect(control.schemas.entries.count == 2)
         await log.close()
     }
 
