@@ -12,6 +12,8 @@ package final class ClientFile {
     package internal(set) var refusals = Refusals()
     /// The schema of the server as it was read last.
     var serverSchema: CachedSchema?
+    /// How many resets there must be at the beginning of a transaction; `nil` while no session runs one.
+    var requiredResets: Int64?
 
     /// Opens the file and captures the changes of these tables from now on.
     ///
@@ -36,11 +38,17 @@ package final class ClientFile {
         }
         self.database = database
         self.columns = columns
-        database.began = { [unowned database] in
-            if try !columns.areCurrent(in: database) { throw WeirError.staleFile }
-        }
         tables = registration.tables
         gaps = registration.gaps
+        database.began = { [unowned database, weak self] in
+            if try !columns.areCurrent(in: database) { throw WeirError.staleFile }
+            if let required = self?.requiredResets, try Resets(database: database).count != required {
+                throw WeirError.staleFile
+            }
+        }
+        database.willCommit = { [unowned database, weak self] in
+            if self?.requiredResets != nil { self?.requiredResets = try Resets(database: database).count }
+        }
     }
 
     /// Whether its tables have the columns with which it was opened; its transactions fail otherwise (``WeirError/staleFile``).

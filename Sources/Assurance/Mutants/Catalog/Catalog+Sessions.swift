@@ -46,7 +46,7 @@ extension Catalog {
             "try record.setMustDrain(false)", tests: "RecoveryTests"),
         .client(
             .statement, "batches are frozen while a history begins again", in: answering,
-            "if !answer.resync.isEmpty { try record.setMustDrain(true, isResync: true) }", tests: "RecoveryTests"),
+            "try file.database.transaction { try record.setMustDrain(true, isResync: true) }", tests: "RecoveryTests"),
         .client(
             .statement, "rows that a new history lacks are not sent again", in: answering,
             "try applying.forgetAbsentRows(isAdopting: !record.adoptsAbsentRows)", tests: "OwnerTests",

@@ -28,6 +28,7 @@ struct Vector {
         let condition = owner == nil ? "" : " WHERE sync_id = ?1"
         try database.run("UPDATE weir_vector SET last_time_stamp = 0\(condition)", owner.map { [.text($0)] } ?? [])
         try database.setMeta("cut_from", nil)
+        try Resets(database: database).record()
     }
 
     /// Notes that the file is about to have rows of owners, whose entries come with the last of them.
@@ -99,6 +100,8 @@ struct Vector {
             try database.run("DELETE FROM weir_vector WHERE sync_id = ?1", [.text(owner)])
         }
         for owner in answer.resync { try forget(owner) }
+        // Its rows are gone: an answer from before must not restore its entries.
+        if !answer.revoked.isEmpty { try Resets(database: database).record() }
         for entry in answer.knowledge where !answer.resync.contains(entry.syncID) {
             try database.run(
                 "INSERT OR REPLACE INTO weir_vector (sync_id, knowledge_id, last_time_stamp) VALUES (?1, ?2, ?3)",

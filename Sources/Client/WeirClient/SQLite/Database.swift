@@ -14,6 +14,8 @@ package final class Database {
     private var firesTriggers = true
     /// Runs at the beginning of each transaction, which it ends by throwing.
     var began: () throws -> Void = {}
+    /// Runs at the end of each transaction, before it is committed.
+    var willCommit: () throws -> Void = {}
 
     /// How long a statement waits for another connection's lock.
     private static let busyTimeoutMilliseconds: Int32 = 5000
@@ -143,6 +145,7 @@ package final class Database {
         do {
             try began()
             let result = try body()
+            try willCommit()
             try run("COMMIT")
             record.commit()
             return result

@@ -44,10 +44,14 @@ extension Weir {
         let response = try await send("GET", "v1/schema", to: server, as: caller)
         let new = try Self.read(response) { try CachedSchema($0) }
         if new != known {
+            let account = try attached.account
             let database = try openFile.database
-            // Before the schema is kept, so that a process which is killed in between does it again.
-            try Vector(database: database).completeColumns(from: known?.schema, to: new.schema)
-            try SessionRecord(database: database).keep(new)
+            try database.transaction(writesRows: false) {
+                let record = SessionRecord(database: database)
+                try record.require(account)
+                try Vector(database: database).completeColumns(from: known?.schema, to: new.schema)
+                try record.keep(new)
+            }
         }
         return new
     }
@@ -77,16 +81,23 @@ extension Weir {
 
     /// Applies an answer.
     ///
-    /// - Parameter file: the one of which it was asked.
+    /// - Parameters:
+    ///   - file: the one of which it was asked.
+    ///   - resets: how many there were then.
     /// - Returns: whether everything must be pulled again.
     func apply(
-        _ answer: SyncAnswer, to file: ClientFile, _ schema: CachedSchema, _ attachment: Attachment
+        _ answer: SyncAnswer, to file: ClientFile, _ schema: CachedSchema, _ attachment: Attachment, resets: Int64
     ) async throws -> Bool {
         let record = SessionRecord(database: file.database)
+        var resets = resets
         try attachment.takeLease(in: file.database)
-        // Before the rows' versions are forgotten, so that a process which is killed in between pulls first, too.
-        if !answer.resync.isEmpty { try record.setMustDrain(true, isResync: true) }
-        try file.releaseColumns(of: schema.schema)
+        try file.requiring(resets: &resets) {
+            // Before the rows' versions are forgotten, so that a process which is killed in between pulls first, too.
+            if !answer.resync.isEmpty {
+                try file.database.transaction { try record.setMustDrain(true, isResync: true) }
+            }
+            try file.releaseColumns(of: schema.schema)
+        }
         let applying = try Applying(
             file, schema.schema, account: answer.syncID, slice: attachment.options.slice,
             orphans: attachment.options.orphans, knowledgeID: attachment.options.knowledgeID)
@@ -98,7 +109,7 @@ extension Weir {
         _ = try foreignWrites.areRecent(in: file.database, now: clock.now())
         while true {
             let began = clock.now()
-            guard try steps.next() else { break }
+            guard try file.requiring(resets: &resets, { try steps.next() }) else { break }
             if statuses.current.phase == .syncing { statuses.update { $0.phase = .catchingUp } }
             let pauses = try foreignWrites.areRecent(in: file.database, now: clock.now()) || !isFirst
             // The app's writes and its calls of Weir have as long as the transaction took.
@@ -110,8 +121,10 @@ extension Weir {
         }
         let isIncomplete = steps.isIncomplete
         if answer.batch != nil {
-            try file.database.transaction(writesRows: false) {
-                try KeptEdits(database: file.database).prune(attachment.options.conflictLog)
+            try file.requiring(resets: &resets) {
+                try file.database.transaction(writesRows: false) {
+                    try KeptEdits(database: file.database).prune(attachment.options.conflictLog)
+                }
             }
         }
         try showKept()
@@ -120,26 +133,31 @@ extension Weir {
         let isDrained = answer.isLast && !isIncomplete
         if isDrained, try record.mustDrain {
             // Rows that the server's history no longer has are their owners' still. A process that is killed meanwhile begins again.
-            try file.settleBackfills(Array(applying.writers.values))
+            try file.requiring(resets: &resets) { try file.settleBackfills(Array(applying.writers.values)) }
             for owner in try applying.ownersOfAbsentRows() {
                 var rows = OwnerRows(applying: applying, owner: owner, end: .absence)
-                while try rows.next() {
+                while try file.requiring(resets: &resets, { try rows.next() }) {
                     await Task.yield()
                     try require(file)
                     try attachment.takeLease(in: file.database)
                 }
             }
-            try applying.forgetAbsentRows(isAdopting: !record.adoptsAbsentRows)
+            try file.requiring(resets: &resets) {
+                try applying.forgetAbsentRows(isAdopting: !record.adoptsAbsentRows)
+            }
             if try record.adoptsAbsentRows {
                 var adopted = 0
                 try await adopt(nil, &adopted)
             }
-            try record.setMustDrain(false)
+            try file.requiring(resets: &resets) {
+                try file.database.transaction(writesRows: false) { try record.setMustDrain(false) }
+            }
         }
         if isDrained {
             var orphans = try applying.absentOrphans[...]
             while !orphans.isEmpty {
-                try applying.writeAbsent(orphans.prefix(applying.slice))
+                let next = orphans.prefix(applying.slice)
+                try file.requiring(resets: &resets) { try applying.writeAbsent(next) }
                 orphans = orphans.dropFirst(applying.slice)
                 await Task.yield()
                 try require(file)

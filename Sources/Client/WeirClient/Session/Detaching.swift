@@ -193,8 +193,9 @@ package struct Detaching {
             try database.run(
                 """
                 DELETE FROM weir_meta
-                WHERE key NOT IN ('format', 'last_batch', 'last_outcome', 'last_place', 'last_aside')
+                WHERE key NOT IN ('format', 'last_batch', 'last_outcome', 'last_place', 'last_aside', '\(Resets.key)')
                 """)
+            try Resets(database: database).record()
             try database.run("UPDATE weir_table SET incomplete = 0")
         }
         file.serverSchema = nil

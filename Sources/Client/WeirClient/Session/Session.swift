@@ -19,7 +19,6 @@ extension Weir {
             let database = try openFile.database
             let pending = try openFile.pendingRows()
             if try openFile.completeUnchanged() { changes.update { $0 += 1 } }
-            try SessionRecord(database: database).setComplete()
             try database.setCheckpointDistance(.short)
             statuses.update { status in
                 status.succeed(at: attachment.options.now())
@@ -74,7 +73,8 @@ extension Weir {
             } catch let error as SyncError where error.kind == .unauthenticated && !wasRejected {
                 wasRejected = true
             } catch let error as WeirError where error == .staleFile {
-                // The file is opened again, and continued from what it has.
+                // The file is opened again, or was reset, and is continued from what it has.
+                exchange.isDrained = false
             } catch is Applying.RolledBack {
                 // The same request is sent again, and the row waits among those that cannot be written.
             }
@@ -109,10 +109,15 @@ extension Weir {
         var schema = try await cachedSchema(server, caller)
         let file = try openFile
         let record = SessionRecord(database: file.database)
+        // Before anything is read on which the answer builds.
+        var resets = try Resets(database: file.database).count
         try attachment.takeLease(in: file.database)
 
+        let device = try file.requiring(resets: &resets) {
+            try record.knowledgeID(attachment.options.knowledgeID)
+        }
         var request = SyncRequest(
-            knowledgeID: try record.knowledgeID(), epoch: try file.epoch,
+            knowledgeID: device, epoch: try file.epoch,
             limit: min(attachment.options.pageRows, schema.limits.maxLimit))
         request.knowledge = try file.knowledge()
         request.cutFrom = try file.cutFrom()
@@ -123,10 +128,9 @@ extension Weir {
             // The vector may be longer when the batch is sent again.
             let bytes = schema.limits.maxBatchBytes - request.overhead - schema.limits.maxBatchBytes / 8
             let limits = BatchLimits(changes: schema.limits.maxChanges, bytes: bytes, sizes: exchange.sizes)
-            let frozen = try file.freeze(
-                BatchSession(
-                    knowledgeID: request.knowledgeID, account: attachment.account, schema: schema.schema,
-                    limits: limits))
+            let session = BatchSession(
+                knowledgeID: device, account: attachment.account, schema: schema.schema, limits: limits)
+            let frozen = try file.requiring(resets: &resets) { try file.freeze(session) }
             if !frozen.isRepeat {
                 exchange.isHeld = frozen.heldCount > 0 || !frozen.unknownTables.isEmpty
                 showHeld(frozen)
@@ -136,7 +140,10 @@ extension Weir {
             request.batch = frozen.batch
         }
         if exchange.isDrained, let rejection = exchange.rejection { throw rejection }
-        if mayFreeze, caller.isVerified, request.batch == nil, exchange.isDrained { return true }
+        if mayFreeze, caller.isVerified, request.batch == nil, exchange.isDrained {
+            try file.requiring(resets: &resets) { try record.setComplete() }
+            return true
+        }
 
         let path = request.batch == nil ? "v1/pull" : "v1/sync"
         var answer: SyncAnswer
@@ -148,8 +155,12 @@ extension Weir {
             exchange.sizes.exclude(batch)
             self.attachment?.sizes = exchange.sizes
             try require(file)
-            try record.setMustDrain(true)
-            try file.database.transaction { try file.thawBatch() }
+            try file.requiring(resets: &resets) {
+                try file.database.transaction {
+                    try record.setMustDrain(true)
+                    try file.thawBatch()
+                }
+            }
             _ = try await fetchSchema(server, caller, known: schema)
             return false
         } catch let error as SyncError where request.batch != nil && Self.concernsBatch(error) {
@@ -171,7 +182,7 @@ extension Weir {
         try require(file)
         exchange.next = NextPage(after: answer, of: request, server, caller)
         let commits = writes.count
-        let isIncomplete = try await apply(answer, to: file, schema, attachment)
+        let isIncomplete = try await apply(answer, to: file, schema, attachment, resets: resets)
         // Also one without rows: those that have waited may be written with it and others removed, and the views of states read the
         // vector, which each answer writes.
         if writes.count != commits { changes.update { $0 += 1 } }

@@ -130,6 +130,8 @@ package struct SessionRecord {
         let isNew = try mustDrain != isTrue
         if isNew || isResync { try database.setMeta("adopts_absent", .integer(isResync ? 1 : 0)) }
         if isNew { try database.setMeta("must_drain", .integer(isTrue ? 1 : 0)) }
+        // An answer from before does not show that everything was pulled since.
+        if isTrue { try Resets(database: database).record() }
     }
 
     /// Whether rows that the server does not have are adopted once everything is pulled.
@@ -141,7 +143,8 @@ package struct SessionRecord {
     var isComplete: Bool { get throws { try database.meta("first_sync") == .integer(1) } }
 
     func setComplete() throws {
-        if try !isComplete { try database.setMeta("first_sync", .integer(1)) }
+        if try isComplete { return }
+        try database.transaction(writesRows: false) { try database.setMeta("first_sync", .integer(1)) }
     }
 }
 

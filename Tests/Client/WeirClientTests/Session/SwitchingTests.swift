@@ -98,19 +98,36 @@ import WeirClient
         #expect(next.live.count == 1)
     }
 
-    /// Switches a file to another account, in which the app then writes a row.
+    enum Next: CaseIterable, Sendable {
+        case otherAccount
+        /// The rows were removed, and the vector was reset, before the session began.
+        case otherAccountOfARemovedOne
+        case sameAccount
+    }
+
+    /// Switches a file to the next account, in which the app then writes a row.
     private struct Switch {
         let file: ClientFile
+        private let next: Next
         /// After how many statements of the other connections; `nil`: these are not counted yet.
         var first: Int?
         private var count = 0
         /// After how many it was possible.
         private(set) var last: Int?
 
-        init(_ path: String) throws {
+        init(_ path: String, to next: Next) throws {
             file = try ClientFile(path: path, tables: ["item"])
+            self.next = next
             // The connection that is traced waits meanwhile.
             try file.database.execute("PRAGMA busy_timeout = 0")
+            if next == .otherAccountOfARemovedOne { try remove() }
+        }
+
+        private var detaching: Detaching { Detaching(file: file, rows: .remove, discardsUnsent: true) }
+
+        private func remove() throws {
+            try detaching.begin()
+            while try detaching.removeNextRows() {}
         }
 
         mutating func statement() {
@@ -118,11 +135,10 @@ import WeirClient
             defer { count += 1 }
             if count < first { return }
             do {
-                let detaching = Detaching(file: file, rows: .remove, discardsUnsent: true)
-                try detaching.begin()
-                while try detaching.removeNextRows() {}
+                if next != .otherAccountOfARemovedOne { try remove() }
                 try detaching.end()
-                try SessionRecord(database: file.database).attach("xyz", syncID: "xyz")
+                let name = next == .sameAccount ? "abc" : "xyz"
+                try SessionRecord(database: file.database).attach(name, syncID: name)
                 try file.database.run("INSERT INTO item VALUES ('secret', 'S', NULL)")
                 last = count
             } catch {
@@ -132,14 +148,16 @@ import WeirClient
     }
 
     /// A process may be stopped at any place, until its lease has run out.
-    @Test func aProcessThatWasStoppedAnywhereInASessionSendsNothingOfTheNextAccount() async throws {
+    @Test(arguments: Next.allCases)
+    func aProcessThatWasStoppedAnywhereInASessionSendsAndWritesNothingOfAnotherAccount(next: Next) async throws {
         var first = 0
         var switches = 0
         while true {
             let server = ContractServer(Device.tables)
             let device = try await Device.synced(server)
+            for id in ["c", "d"] { server.write("item", id, ["title": "theirs"]) }
             let path = device.folder.file()
-            let other = Mutex(try Switch(path))
+            let other = Mutex(try Switch(path, to: next))
             // The statements of the switch are traced as well.
             StatementTrace.begin(path) { _ = other.withLockIfAvailable { $0.statement() } }
             try await device.restart()
@@ -147,15 +165,42 @@ import WeirClient
             other.withLock { $0.first = first }
             do { try await device.weir.sync() } catch is SyncError {}
             StatementTrace.end(path)
+            // If it was stopped after the session's end.
+            if next == .sameAccount { try await device.weir.sync() }
             await device.weir.close()
-            let bodies = server.requests.map { String(decoding: $0.body, as: UTF8.self) }
-            #expect(bodies.allSatisfy { !$0.contains("secret") }, "after \(first) statements")
+            let secrets = server.requests.map { String(decoding: $0.body, as: UTF8.self) }
+                .filter { $0.contains("secret") }
             other.withLock { $0.file.database.close() }
             guard let last = other.withLock({ $0.last }) else { break }
+            let comment = Comment("after \(first) statements")
+            if next == .sameAccount {
+                // It is another device from then on.
+                let name = try #require(try device.rows("SELECT value FROM weir_meta WHERE key = 'knowledge_id'").first)
+                #expect(secrets.allSatisfy { $0.contains(name) }, comment)
+                #expect(try device.rows() == ["a A -", "b B -", "c theirs -", "d theirs -", "secret S -"], comment)
+            } else {
+                #expect(secrets.isEmpty, comment)
+                try expectNothingOfTheAccountBefore(device, hasRows: next != .otherAccount, comment)
+            }
             first = last + 1
             switches += 1
         }
         #expect(switches > 50)
+    }
+
+    /// - Parameter hasRows: whether rows that had come before the switch stay.
+    private func expectNothingOfTheAccountBefore(_ device: Device, hasRows: Bool, _ comment: Comment) throws {
+        if !hasRows { #expect(try device.rows() == ["secret S -"], comment) }
+        let known = try device.rows(
+            """
+            SELECT sync_id FROM weir_vector UNION ALL SELECT sync_id FROM weir_grant UNION ALL SELECT id FROM weir_row_1
+            """)
+        #expect(known.isEmpty, comment)
+        let meta = try device.rows(
+            """
+            SELECT key FROM weir_meta WHERE key NOT GLOB 'lease_*' AND key NOT GLOB 'last_*' AND key <> 'resets' ORDER BY key
+            """)
+        #expect(meta == ["account", "format", "sync_id"], comment)
     }
 
     /// They often hold the app's objects, and these the Weir.
