@@ -5,6 +5,8 @@ struct PendingMark: Equatable {
     /// The edits, which another process may have made of what was recorded: how many, and the sum of their times.
     private var edits: Int64 = 0
     private var times = 0.0
+    /// The batch without outcome: another process may have frozen what was recorded, and have ended before it had the answer.
+    private var batch: Int64?
 
     init(of file: ClientFile) throws {
         for table in file.tables {
@@ -13,6 +15,7 @@ struct PendingMark: Equatable {
                 return
             }
         }
+        batch = try file.database.integer("SELECT max(number) FROM weir_batch")
         for table in file.tables {
             try file.database.rows("SELECT count(*), total(at) FROM \(table.edit)") { row in
                 edits += row.integer(at: 0)

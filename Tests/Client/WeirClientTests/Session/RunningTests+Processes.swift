@@ -96,4 +96,27 @@ extension RunningTests {
         await other.close()
         await scene.device.weir.close()
     }
+
+    @Test func aBatchOfAnotherProcessThatHasEndedBeforeTheAnswerIsSent() async throws {
+        let scene = try await Scene.running()
+        let before = scene.device.weir.currentStatus
+        let server = scene.server.server
+        // A look before which nothing was written.
+        await scene.clock.sleeper(until: .milliseconds(500))
+        scene.clock.advance(by: .milliseconds(500))
+        await scene.clock.sleeper(until: .seconds(1))
+        let other = try await scene.device.otherWeir()
+        try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        let lost = FaultyTransport(server, .lostRequest, at: 0)
+        try await other.attach("abc", server: Device.url, options: Device.options(lost))
+        await #expect(throws: SyncError.self) { try await other.sync() }
+        await other.close()
+        #expect(server.live.isEmpty)
+        scene.clock.advance(by: .milliseconds(500))
+        await scene.clock.sleeper(until: .milliseconds(1100))
+        scene.clock.advance(by: .milliseconds(100))
+        try await scene.synced(since: before)
+        #expect(server.live.count == 1)
+        await scene.device.weir.close()
+    }
 }
