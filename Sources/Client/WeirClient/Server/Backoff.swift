@@ -24,6 +24,6 @@ package struct Backoff: Sendable {
         return .seconds(error.retryAfter ?? 0) + jitter
     }
 
-    /// After a success.
+    /// After a success, also of a part.
     package mutating func reset() { failures = 0 }
 }

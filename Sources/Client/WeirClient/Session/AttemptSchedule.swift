@@ -26,6 +26,8 @@ package struct AttemptSchedule: Sendable {
         case watching(Bool)
         /// A session has begun.
         case began
+        /// The session under way has stored rows of the server, or has had the outcome of a batch.
+        case progressed
         /// A session has ended; `isPending`: something that could not be sent is left.
         case succeeded(isPending: Bool)
         /// A session has failed.
@@ -75,6 +77,8 @@ package struct AttemptSchedule: Sendable {
             if isWatching, !self.isWatching, isPending { makeDue(now) }
             self.isWatching = isWatching
         case .began: (isAttempting, due) = (true, nil)
+        // Failures that follow are not in a row: a first sync over a bad network takes many sessions.
+        case .progressed: backoff.reset()
         case .succeeded(let isPending):
             end(now)
             // What was written meanwhile is noticed by itself, if the session has not sent it already.

@@ -190,6 +190,7 @@ extension Weir {
         showProgress(answer, &exchange.progress)
         let isSettled = request.batch != nil && answer.batch?.refusal == nil
         let isNew = isSettled || !answer.changes.isEmpty || !answer.revoked.isEmpty
+        if isNew { await runner?.runner.record(.progressed) }
         exchange.idle = isNew ? 0 : exchange.idle + 1
         if exchange.idle > Self.mostIdle {
             throw SyncError(

@@ -127,4 +127,30 @@ import WeirClient
         schedule.record(.succeeded(isPending: true), at: .seconds(302))
         #expect(schedule.next == .seconds(602))
     }
+
+    @Test func theNextSessionIsDueSoonAfterOneThatHasStoredSomethingBeforeItFailed() {
+        let longestPause = { (hasProgressed: Bool) -> Duration in
+            var schedule = schedule()
+            var now = Duration.zero
+            return (0..<30).map { _ in
+                schedule.record(.began, at: now)
+                if hasProgressed { schedule.record(.progressed, at: now) }
+                schedule.record(.failed(SyncError(.unreachable, "lost")), at: now)
+                let pause = (schedule.next ?? now) - now
+                now += pause
+                return pause
+            }.max() ?? .zero
+        }
+        #expect(longestPause(false) > .seconds(100))
+        #expect(longestPause(true) <= .seconds(1))
+    }
+
+    @Test func thePauseThatTheServerAsksForCountsAlsoAfterProgress() {
+        var schedule = schedule()
+        schedule.record(.began, at: .zero)
+        schedule.record(.progressed, at: .zero)
+        let busy = SyncError(.problem(503, "overloaded", retryAfter: "30"), now: .distantPast)
+        schedule.record(.failed(busy!), at: .seconds(1))
+        #expect(schedule.next.map { $0 >= .seconds(31) && $0 <= .seconds(32) } == true)
+    }
 }

@@ -127,6 +127,28 @@ import WeirClient
         await scene.device.weir.close()
     }
 
+    /// Without pauses that grow from one interruption to the next.
+    @Test func aFirstSyncOverABadNetworkContinuesSoonAfterEachInterruption() async throws {
+        let server = ContractServer(Device.tables)
+        for id in 0..<8 { server.write("item", "\(id)", ["title": "t"]) }
+        server.state.withLock { $0.pageRows = 1 }
+        let scene = try await Scene(server)
+        let pulls = Counter()
+        let network = ScriptedTransport { request, _ in
+            if request.url.path == "/v1/pull", pulls.next() % 2 == 0 { throw ScriptedTransport.Lost() }
+            return try await server.send(request)
+        }
+        var options = scene.options
+        options.transport = network
+        try await scene.device.weir.attach("abc", server: Device.url, options: options)
+        try await scene.device.weir.start()
+        while try await !scene.status({ $0.phase == .waiting || $0.isComplete }).isComplete {
+            scene.clock.advance(by: .seconds(1))
+        }
+        #expect(try scene.device.rows().count == 8)
+        await scene.device.weir.close()
+    }
+
     @Test func aSessionAtATimeAndEachCallSendsWhatWasWrittenBefore() async throws {
         let scene = try await Scene()
         try await scene.device.weir.attach("abc", server: Device.url, options: scene.options)
