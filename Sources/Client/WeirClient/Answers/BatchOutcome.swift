@@ -88,7 +88,7 @@ package struct ChangeResult: Sendable {
         try reader.object { reader, name in
             switch name {
             case "status": status = Status(rawValue: try reader.string())
-            case "timeStamp": timeStamp = try reader.integer()
+            case "timeStamp": timeStamp = try reader.timeStamp()
             case "code": code = try reader.string()
             case "message": message = try reader.string()
             case "row": row = try reader.null() ? nil : try ServerRow(&reader)

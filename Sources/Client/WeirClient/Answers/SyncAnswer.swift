@@ -81,7 +81,7 @@ package struct SyncAnswer: Sendable {
             try reader.object { reader, name in
                 switch name {
                 case "syncId": syncID = try reader.string()
-                case "head": head = try reader.integer()
+                case "head": head = try reader.timeStamp()
                 default: try reader.skip()
                 }
             }
@@ -133,7 +133,7 @@ package struct KnowledgeEntry: Hashable, Sendable {
             switch name {
             case "syncId": syncID = try reader.string()
             case "knowledgeId": knowledgeID = try reader.string()
-            case "lastTimeStamp": lastTimeStamp = try reader.integer()
+            case "lastTimeStamp": lastTimeStamp = try reader.timeStamp()
             default: try reader.skip()
             }
         }
@@ -167,7 +167,7 @@ package struct ServerRow: Equatable, Sendable {
             case "table": table = try reader.string()
             case "id": id = try reader.string()
             case "syncId": syncID = try reader.string()
-            case "timeStamp": timeStamp = try reader.integer()
+            case "timeStamp": timeStamp = try reader.timeStamp()
             case "deleted": isDeleted = try reader.boolean()
             case "values": values = try reader.text()
             case "writer": writer = try reader.text()

@@ -177,6 +177,13 @@ package struct JSONReader {
         return number
     }
 
+    /// A time of an owner's rows: no server of the contract has others.
+    mutating func timeStamp() throws -> Int64 {
+        let number = try integer()
+        guard 0..<1 << 53 ~= number else { throw malformed("a timeStamp") }
+        return number
+    }
+
     /// The integer that a number's text is; `nil` for one with a fraction or an exponent, or beyond 64 bits.
     static func integer(_ text: ArraySlice<UInt8>) -> Int64? {
         var number: Int64 = 0
