@@ -20,9 +20,8 @@ extension Weir {
     ///
     /// - Parameters:
     ///   - rows: what becomes of the rows of the synced tables.
-    ///   - discardingUnsent: also edits that the server does not have are dropped, those that it has not stored, and rows that were never
-    ///     captured, which ``seed(_:)`` makes edits of.
-    /// - Throws: `WeirError.unsent` if there are such edits, or rows to be removed, unless they are to be discarded: then nothing was changed, or only rows that the
+    ///   - discardingUnsent: also edits that the server does not have are dropped, and those that it has not stored.
+    /// - Throws: `WeirError.unsent` if there are such edits, unless they are to be discarded: then nothing was changed, or only rows that the
     ///   server has are gone and come again with the next session. `WeirError.inUse` if another process syncs the file, and
     ///   `WeirError.otherAccount` if it has attached the file to another account. `WeirError`. It can be repeated, also in another process
     ///   after this one was killed.
@@ -85,9 +84,8 @@ package struct Detaching {
 
     /// If the process is killed from now on, everything is pulled again, should the app sync instead of repeating the call.
     package func begin() throws {
-        let uncaptured = rows == .remove && !discardsUnsent ? try uncapturedRows() : 0
         try database.transaction {
-            try requireNothingUnsent(besides: uncaptured)
+            try requireNothingUnsent()
             try Vector(database: database).forget()
         }
     }
@@ -203,23 +201,7 @@ package struct Detaching {
         file.serverSchema = nil
     }
 
-    /// How many rows are in no edit, and not the server's, as those that were added while the table had no triggers.
-    ///
-    /// They are counted once, outside of transactions, since all rows are looked at.
-    private func uncapturedRows() throws -> Int {
-        try file.foldLogs()
-        return try file.tables.reduce(0) { count, table in
-            let rows = try database.integer(
-                """
-                SELECT count(*) FROM \(table.quotedName) AS t WHERE \(Seeding.isUnknown(in: table))
-                AND NOT EXISTS (SELECT 1 FROM weir_aside AS a WHERE a.tbl = \(table.number) AND a.id = t.\(table.quotedKey)
-                    AND a.resolution IS NULL)
-                """)
-            return count + Int(rows ?? 0)
-        }
-    }
-
-    private func requireNothingUnsent(besides uncaptured: Int = 0) throws {
+    private func requireNothingUnsent() throws {
         if discardsUnsent { return }
         let tables = try database.map("SELECT number FROM weir_table") { Int($0.integer(at: 0)) }
         let pending = try tables.reduce(0) { count, table in
@@ -243,7 +225,7 @@ package struct Detaching {
                 let query = "SELECT count(*) FROM \(table.quotedName) WHERE \(table.quotedKey) IS NULL"
                 return try count + Int(database.integer(query) ?? 0)
             }
-        let unsent = pending + held + keyless + uncaptured
+        let unsent = pending + held + keyless
         if unsent + kept > 0 { throw WeirError.unsent(rows: unsent, keptEdits: kept) }
     }
 }

@@ -143,24 +143,6 @@ import WeirClient
         await #expect(throws: WeirError.notAttached) { try await device.weir.detach() }
     }
 
-    @Test func itIsRefusedWhileRowsThatWereNeverCapturedWouldBeRemoved() async throws {
-        let server = ContractServer(Device.tables)
-        let device = try await Device.synced(server)
-        // As if it was written while the table had no triggers.
-        try device.run(
-            """
-            BEGIN; INSERT INTO weir_applying (active) VALUES (1); INSERT INTO item VALUES ('c', 'C', NULL);
-            DELETE FROM weir_applying; COMMIT
-            """)
-        await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await device.weir.detach() }
-        #expect(try device.rows() == ["a A -", "b B -", "c C -"])
-        #expect(try await device.weir.seed() == 1)
-        try await device.weir.sync()
-        try await device.weir.detach()
-        #expect(server.live.count == 3)
-        #expect(try device.rows().isEmpty)
-    }
-
     /// A device with a second table.
     private func tagged(_ server: ContractServer) async throws -> Device {
         let device = try await Device(
