@@ -108,12 +108,44 @@ import Testing
         log.respond.send()
         await log.base.close()
     }
+
+    /// As where much is behind, and each takes a while to read.
+    @Test func theRecordsOfAllPartitionsAreCountedAndTheAgesAreReadInTurns() async throws {
+        let (log, clock) = (SilentLog(partitions: 3), ManualClock())
+        registry.collectLag(of: log, partitions: 3, within: .seconds(2), clock: clock)
+        let producer = try await log.producer()
+        for partition in 0..<3 {
+            try await producer.append([NewRecord(to: TopicPartition(.changes, partition), value: [1])])
+            registry.position(of: .ordering, in: partition).set(0)
+        }
+        log.holdsReaders.withLock { $0 = true }
+        for round in 0..<3 {
+            let scrape = Task {
+                var text = ""
+                // The first scrapes may come before the reading before has ended.
+                while log.readers.withLock({ $0.count }) == round { text = await self.text() }
+                return text
+            }
+            try await log.isWaiting.nextOrCancellation()
+            await clock.sleepers(1)
+            clock.advance(by: .seconds(2))
+            let text = await scrape.value
+            #expect((0..<3).map { lag(.ordering, $0, in: text).records } == ["1", "1", "1"])
+            log.respond.send()
+        }
+        #expect(log.readers.withLock { $0.map(\.partition) } == [0, 1, 2])
+        await producer.close()
+        await log.base.close()
+    }
 }
 
 /// A log in which one partition does not say what it holds until the test lets it.
 private final class SilentLog: ChangeLog {
     let base: MemoryChangeLog
     let silent = Mutex<TopicPartition?>(nil)
+    /// Whether readers, too, are opened once the test lets them.
+    let holdsReaders = Mutex(false)
+    let readers = Mutex<[TopicPartition]>([])
     let asked = Mutex<[TopicPartition]>([])
     let isWaiting = Signal<Void>()
     let respond = Signal<Void>()
@@ -128,7 +160,12 @@ private final class SilentLog: ChangeLog {
     func reader(
         of partition: TopicPartition, from offset: Int64
     ) async throws(ChangeLogError) -> MemoryChangeLog.Reader {
-        try await base.reader(of: partition, from: offset)
+        readers.withLock { $0.append(partition) }
+        if holdsReaders.withLock(\.self) {
+            isWaiting.send()
+            await respond.next()
+        }
+        return try await base.reader(of: partition, from: offset)
     }
 
     func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {

@@ -161,10 +161,10 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         return found
     }
 
-    /// Retries while the failure may pass, until the task is cancelled.
+    /// Retries until the log is closed or the task is cancelled.
     private func endOfOrdered(after failure: ChangeLogError) async -> Int64? {
         var (failure, backoff) = (failure, Backoff(retries))
-        while failure.isRetriable {
+        while failure.code != .closed {
             partitionMetrics.supervision.retries.add()
             do {
                 try await backoff.pause { report(.retrying(reason: "\(failure)", after: $0)) }
