@@ -104,19 +104,21 @@ struct OwnerRows {
     ///
     /// But an orphan may be nowhere else, if the new history has lost it. It stays, without a version, until everything has come.
     private func dropParked() throws -> Bool {
-        let isKept = try end == .resync && (owner == applying.account || isWritable)
-        if isKept {
-            try database.run(
-                "UPDATE weir_parked SET time_stamp = 0 WHERE sync_id = ?1 AND orphan AND time_stamp > 0", [.text(owner)]
-            )
+        try database.transaction(writesRows: false) {
+            let isKept = try end == .resync && (owner == applying.account || isWritable)
+            if isKept {
+                try database.run(
+                    "UPDATE weir_parked SET time_stamp = 0 WHERE sync_id = ?1 AND orphan AND time_stamp > 0",
+                    [.text(owner)])
+            }
+            let dropped = try database.run(
+                """
+                DELETE FROM weir_parked WHERE (name, id, sync_id) IN
+                (SELECT name, id, sync_id FROM weir_parked WHERE sync_id = ?1 \(isKept ? "AND time_stamp > 0" : "")
+                LIMIT \(applying.slice))
+                """, [.text(owner)])
+            return dropped == applying.slice
         }
-        let dropped = try database.run(
-            """
-            DELETE FROM weir_parked WHERE (name, id, sync_id) IN
-            (SELECT name, id, sync_id FROM weir_parked WHERE sync_id = ?1 \(isKept ? "AND time_stamp > 0" : "")
-            LIMIT \(applying.slice))
-            """, [.text(owner)])
-        return dropped == applying.slice
     }
 
     private var isWritable: Bool {

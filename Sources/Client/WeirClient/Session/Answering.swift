@@ -84,10 +84,10 @@ extension Weir {
     /// - Parameters:
     ///   - file: the one of which it was asked.
     ///   - resets: how many there were then.
-    /// - Returns: whether everything must be pulled again.
+    /// - Returns: whether everything must be pulled again, and how many resets there are after those of the answer.
     func apply(
         _ answer: SyncAnswer, to file: ClientFile, _ schema: CachedSchema, _ attachment: Attachment, resets: Int64
-    ) async throws -> Bool {
+    ) async throws -> (isIncomplete: Bool, resets: Int64) {
         let record = SessionRecord(database: file.database)
         var resets = resets
         try attachment.takeLease(in: file.database)
@@ -164,6 +164,6 @@ extension Weir {
                 try attachment.takeLease(in: file.database)
             }
         }
-        return isIncomplete
+        return (isIncomplete, resets)
     }
 }

@@ -46,6 +46,8 @@ package struct AttemptSchedule: Sendable {
     private var lastEnd: Duration = .zero
     private var isWatching = false
     private var isAttempting = false
+    /// Whether the session under way has stored something.
+    private var hasProgressed = false
     /// Whether something is pending, as far as is known.
     package private(set) var isPending = false
 
@@ -76,9 +78,8 @@ package struct AttemptSchedule: Sendable {
             // The server may be another version, which can store what the one before could not.
             if isWatching, !self.isWatching, isPending { makeDue(now) }
             self.isWatching = isWatching
-        case .began: (isAttempting, due) = (true, nil)
-        // Failures that follow are not in a row: a first sync over a bad network takes many sessions.
-        case .progressed: backoff.reset()
+        case .began: (isAttempting, due, hasProgressed) = (true, nil, false)
+        case .progressed: hasProgressed = true
         case .succeeded(let isPending):
             end(now)
             // What was written meanwhile is noticed by itself, if the session has not sent it already.
@@ -87,6 +88,9 @@ package struct AttemptSchedule: Sendable {
             backoff.reset()
         case .failed(let error):
             end(now)
+            // Lost connections are not in a row then: a first sync over a bad network takes many sessions. A server that refuses or is
+            // overloaded is asked ever more seldom all the same.
+            if hasProgressed, error.kind == .unreachable { backoff.reset() }
             notBefore = now + backoff.pause(after: error)
             retryAfter = now + .seconds(error.retryAfter ?? 0)
             makeDue(notBefore)

@@ -75,6 +75,7 @@ extension Weir {
             } catch let error as WeirError where error == .staleFile {
                 // The file is opened again, or was reset, and is continued from what it has.
                 exchange.isDrained = false
+                await exchange.endNext()
             } catch is Applying.RolledBack {
                 // The same request is sent again, and the row waits among those that cannot be written.
             }
@@ -95,6 +96,13 @@ extension Weir {
         /// Requests in a row after which neither side had anything new.
         var idle = 0
         var next: NextPage?
+        /// How many resets there were before ``next``, those of the page before it included.
+        var resets: Int64 = 0
+
+        mutating func endNext() async {
+            await next?.end()
+            next = nil
+        }
     }
 
     /// Answers without anything new, and with more to follow, that are taken for a fault of the server.
@@ -111,6 +119,7 @@ extension Weir {
         let record = SessionRecord(database: file.database)
         // Before anything is read on which the answer builds.
         var resets = try Resets(database: file.database).count
+        if resets != exchange.resets { await exchange.endNext() }
         try attachment.takeLease(in: file.database)
 
         let device = try file.requiring(resets: &resets) {
@@ -182,7 +191,8 @@ extension Weir {
         try require(file)
         exchange.next = NextPage(after: answer, of: request, server, caller)
         let commits = writes.count
-        let isIncomplete = try await apply(answer, to: file, schema, attachment, resets: resets)
+        let isIncomplete: Bool
+        (isIncomplete, exchange.resets) = try await apply(answer, to: file, schema, attachment, resets: resets)
         // Also one without rows: those that have waited may be written with it and others removed, and the views of states read the
         // vector, which each answer writes.
         if writes.count != commits { changes.update { $0 += 1 } }

@@ -129,20 +129,24 @@ import WeirClient
     }
 
     @Test func theNextSessionIsDueSoonAfterOneThatHasStoredSomethingBeforeItFailed() {
-        let longestPause = { (hasProgressed: Bool) -> Duration in
+        let longestPause = { (hasProgressed: Bool, error: SyncError) -> Duration in
             var schedule = schedule()
             var now = Duration.zero
             return (0..<30).map { _ in
                 schedule.record(.began, at: now)
                 if hasProgressed { schedule.record(.progressed, at: now) }
-                schedule.record(.failed(SyncError(.unreachable, "lost")), at: now)
+                schedule.record(.failed(error), at: now)
                 let pause = (schedule.next ?? now) - now
                 now += pause
                 return pause
             }.max() ?? .zero
         }
-        #expect(longestPause(false) > .seconds(100))
-        #expect(longestPause(true) <= .seconds(1))
+        let lost = SyncError(.unreachable, "lost")
+        #expect(longestPause(false, lost) > .seconds(100))
+        #expect(longestPause(true, lost) <= .seconds(1))
+        // Each session may store pages although its batch is refused, or one before the server refuses more.
+        let busy = SyncError(.problem(503, "overloaded"), now: .distantPast)
+        #expect(longestPause(true, busy!) > .seconds(100))
     }
 
     @Test func thePauseThatTheServerAsksForCountsAlsoAfterProgress() {
