@@ -52,9 +52,9 @@ extension Catalog {
             "try applying.forgetAbsentRows(isAdopting: !record.adoptsAbsentRows)", tests: "OwnerTests",
             "MigrationTests", "ResolvingTests"),
         .client(
-            .statement, "a batch is frozen for an account that the file is no longer attached to",
-            in: "ClientFile.swift", "try SessionRecord(database: database).require(session.account)",
-            tests: "SwitchingTests"),
+            .expression, "a batch is frozen from what the file had before another process has reset it",
+            in: session, "try file.requiring(resets: &resets) { try file.freeze(session) }",
+            "try file.freeze(session)", tests: "SwitchingTests"),
         .client(
             .expression, "what a session has left is not tried again while the server is watched", in: schedule,
             "!isWatching || isPending", "!isWatching", within: "if !isWatching || isPending {",
