@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A free port of 127.0.0.1.
 package enum FreePort {
@@ -6,11 +7,14 @@ package enum FreePort {
     /// connects meanwhile does not connect to itself.
     private static let range = 15_000..<32_000
 
-    /// A random free port, which is not reserved.
+    /// Those that were found already: a process that was given one may not listen yet.
+    private static let found = Mutex<Set<Int>>([])
+
+    /// A random free port, which is not reserved, and another one with each call of this process.
     package static func find() throws -> Int {
         for _ in 0..<100 {
             let port = Int.random(in: range)
-            if try isFree(port) { return port }
+            if try isFree(port), found.withLock({ $0.insert(port).inserted }) { return port }
         }
         throw ServerFailure(reason: "no port of 127.0.0.1 is free between \(range)")
     }
