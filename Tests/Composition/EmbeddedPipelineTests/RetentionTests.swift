@@ -121,7 +121,7 @@ import Testing
         try await fill(.uploads)
         try await commit([0: Self.count, 1: Self.count])
         try await admit([2])
-        // A part for another owner, and one from before the topics were created anew.
+        // A part for another owner, and one from before the topics were recreated.
         try await admit([8], of: 1, to: 0)
         try await admit([7], epoch: "e0")
         #expect(try await uploadStarts() == [2, 0])

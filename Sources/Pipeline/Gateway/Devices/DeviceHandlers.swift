@@ -44,20 +44,24 @@ extension GatewayHandler {
 
     /// Writes what was seen of devices, once in every `deviceInterval`, until the task is cancelled.
     func writeDevices() async {
-        guard let tracker else { return }
+        if devices == nil { return }
         var next = clock.now()
         while true {
             next += configuration.deviceInterval
             do { try await clock.sleep(next) } catch { return }
-            // First the positions: the registry removes those of the devices that it forgets.
-            await positions?.write()
-            await tracker.write()
+            await writeDevicesNow()
         }
     }
 
-    /// Writes what was seen of a caller's devices, so that it can be read.
+    /// Writes what was seen of devices since the last call, first the positions: the registry removes those of the devices that it
+    /// forgets.
+    func writeDevicesNow() async {
+        await positions?.write()
+        await tracker?.write()
+    }
+
+    /// Writes what was seen of a caller's devices, so that it can be read, in the same order.
     func writeDevices(of caller: SyncID) async throws(DeviceRegistryError) {
-        // First the positions: the registry removes those of the devices that it forgets.
         try await positions?.write(devicesOf: caller)
         try await tracker?.write(devicesOf: caller)
     }

@@ -28,16 +28,12 @@ final class FacePositions: Sendable {
 
         init(maximumDevices: Int) { self.maximumDevices = maximumDevices }
 
-        /// What is known of a device; not set to `nil`.
-        private(set) subscript(_ device: Device) -> Entry? {
-            get { entries[device.caller]?[device.knowledgeID] }
-            set {
-                if entries[device.caller, default: [:]].updateValue(newValue ?? Entry(), forKey: device.knowledgeID)
-                    == nil
-                {
-                    count += 1
-                }
-            }
+        /// What is known of a device.
+        subscript(_ device: Device) -> Entry? { entries[device.caller]?[device.knowledgeID] }
+
+        private mutating func keep(_ entry: Entry, of device: Device) {
+            let known = entries[device.caller, default: [:]].updateValue(entry, forKey: device.knowledgeID)
+            if known == nil { count += 1 }
         }
 
         /// Makes space for one more device by forgetting those without anything to write: half of them at least, while the registry
@@ -57,7 +53,7 @@ final class FacePositions: Sendable {
             var entry = self[device] ?? Entry()
             entry.values.merge(values, uniquingKeysWith: max)
             entry.isRead = entry.isRead || isRead
-            self[device] = entry
+            keep(entry, of: device)
         }
 
         /// Raises positions that are to be written.
@@ -76,7 +72,7 @@ final class FacePositions: Sendable {
                 guard own < maximumDevices / 2 - unwrittenCount else { return false }
                 list(device)
             }
-            self[device] = entry
+            keep(entry, of: device)
             return true
         }
 
@@ -92,7 +88,7 @@ final class FacePositions: Sendable {
             guard var entry = self[position.device] else { return }
             if entry.unwritten.isEmpty { list(position.device) }
             entry.unwritten.insert(position.name)
-            self[position.device] = entry
+            keep(entry, of: position.device)
         }
 
         /// What is to be written of a caller's devices, or of all.

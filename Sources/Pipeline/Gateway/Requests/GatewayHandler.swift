@@ -103,8 +103,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     /// Accepts no more uploads, and closes the log's producer once the pending appends have ended.
     package func close() async {
         await uploads.close()
-        await positions?.write()
-        await tracker?.write()
+        await writeDevicesNow()
     }
 
     /// Sends a comment to every event stream, once in every `keepAlive`, until the task is cancelled.
