@@ -97,7 +97,7 @@ package final class PostgresRecordStore: RecordStore {
     /// Creates or extends the tables of one database.
     private func prepare(_ number: Int, _ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
         let shard = shards[number]
-        let plan = try await shard.migrate { try Migration($0, schemas, epoch: epoch, shard.settings).plan() }
+        let plan = try await plan(of: shard, schemas, epoch: epoch)
         if !plan.statements.isEmpty {
             guard migratesAtStart, !isReadOnly else {
                 throw RecordStoreError.incompatible(
@@ -127,10 +127,14 @@ package final class PostgresRecordStore: RecordStore {
         _ schemas: SchemaHistory, epoch: String
     ) async throws(RecordStoreError) -> [MigrationPlan] {
         var plans: [MigrationPlan] = []
-        for shard in shards {
-            plans.append(try await shard.migrate { try Migration($0, schemas, epoch: epoch, shard.settings).plan() })
-        }
+        for shard in shards { plans.append(try await plan(of: shard, schemas, epoch: epoch)) }
         return plans
+    }
+
+    private func plan(
+        of shard: Shard, _ schemas: SchemaHistory, epoch: String
+    ) async throws(RecordStoreError) -> MigrationPlan {
+        try await shard.migrate { try Migration($0, schemas, epoch: epoch, shard.settings).plan() }
     }
 
     /// Creates and extends the tables of each database for all known versions; rows keep their values.
