@@ -456,7 +456,7 @@ let package = Package(
                 "AsyncPrimitives", "HTTPDownload", "TestAuthority", "TestClocks", "TestResources", "TestSignals",
                 "TokenKeys", "WebTokens",
             ]),
-        tests("Platform/HTTPTests", ["CZlib", "Fuzzing", "HTTP", "TestSignals"]),
+        tests("Platform/HTTPTests", ["CZlib", "Fuzzing", "HTTP", "TestSignals", "ThreadExecutor"]),
         tests("Platform/JSONTests", ["Fuzzing", "JSON", "JSONText", "Seeded"]),
         tests("Platform/KafkaTests", ["Kafka", "MockKafka", "ThreadExecutor"]),
         tests("Platform/MetricsTests", ["Metrics"]),

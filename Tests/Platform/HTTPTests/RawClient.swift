@@ -119,6 +119,16 @@ final class RawClient: Sendable {
         }
     }
 
+    /// Whether the server has sent something, or closed the connection.
+    var hasInput: Bool {
+        get async throws {
+            try await onQueue { [self] in
+                var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+                return poll(&waiting, 1, 0) != 0
+            }
+        }
+    }
+
     /// Sends a text again and again until the server says something; each time waits that long for it.
     func trickle(_ text: String, everyMilliseconds pause: Int32) async throws {
         try await onQueue { [self] in

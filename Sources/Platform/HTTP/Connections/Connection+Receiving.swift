@@ -198,6 +198,7 @@ extension Connection {
         incoming.request = nil
         if let body = incoming.body {
             incoming.body = nil
+            if body.hasRest { return respond(to: request, decompressing: CompressedBody(body), on: connection) }
             do {
                 request.body = try body.finish()
             } catch {

@@ -8,8 +8,23 @@ private final class LargeRequest: Sendable {
 
     init(_ request: HTTPRequest) { self.request = Mutex(request) }
 
-    /// May be called once.
-    func respond(by handler: any HTTPHandler) -> HTTPHandlerResult {
+    init(_ head: HTTPRequest, _ body: HTTPBody) {
+        var request = head
+        request.body = body
+        self.request = Mutex(request)
+    }
+
+    /// Calls the handler in a turn of the caller; may be called once.
+    func response(
+        of core: ServerCore, to caller: BodyBudget.Holder, _ compressed: (HTTPResponse) async -> HTTPResponse
+    ) async -> HTTPResponse {
+        switch await core.turns.run(for: caller, { respond(by: core.handler) }) {
+        case .response(let response): await compressed(response)
+        case .task(let work): await compressed(await work())
+        }
+    }
+
+    private func respond(by handler: any HTTPHandler) -> HTTPHandlerResult {
         guard let request = request.withLock({ $0.take() }) else { preconditionFailure("a request has one response") }
         return handler.respond(to: request)
     }
@@ -28,12 +43,7 @@ extension Connection {
         let compressed = compression(for: request)
         if request.body.count > ServerCore.largeBody {
             let request = LargeRequest(request)
-            return wait(on: connection) {
-                switch await core.turns.run(for: caller, { request.respond(by: core.handler) }) {
-                case .response(let response): await compressed(response)
-                case .task(let work): await compressed(await work())
-                }
-            }
+            return wait(on: connection) { await request.response(of: core, to: caller, compressed) }
         }
         switch core.handler.respond(to: request) {
         case .response(var response):
@@ -43,6 +53,27 @@ extension Connection {
             return wait(on: connection) { [response] in await compressed(response) }
         case .task(let work):
             return wait(on: connection) { await compressed(await work()) }
+        }
+    }
+
+    /// Decompresses the rest of a body in turns of the caller, and then calls the handler.
+    func respond(
+        to request: HTTPRequest, decompressing body: CompressedBody, on connection: OpaquePointer
+    ) -> MHD_Result {
+        let caller = caller
+        let core = core
+        let compressed = compression(for: request)
+        return wait(on: connection) {
+            do throws(BodyReceiver.Fault) {
+                while true {
+                    let whole = try await core.turns.run(for: caller) { () throws(BodyReceiver.Fault) in
+                        try body.decompressPiece().map { LargeRequest(request, $0) }
+                    }
+                    if let whole { return await whole.response(of: core, to: caller, compressed) }
+                }
+            } catch {
+                return core.response(for: RefusedRequest(error).refusal)
+            }
         }
     }
 

@@ -2,7 +2,10 @@ import Glibc
 
 /// Receives the body of one request in pieces, within its size limit and the server's byte budget.
 ///
-/// Used on the thread of its connection only.
+/// A few kilobytes of gzip may become megabytes. While it arrives it is decompressed up to ``ServerCore/largeBody``; what follows is
+/// kept, and decompressed as a ``CompressedBody``.
+///
+/// Used on the thread of its connection only, and then by the task that decompresses the rest.
 final class BodyReceiver {
     enum Fault: Error {
         case tooLarge
@@ -23,6 +26,14 @@ final class BodyReceiver {
     private let declared: Int?
     private let reservation: BodyReservation
     private var gunzip: Gunzip?
+    /// Compressed bytes that have arrived and are not decompressed yet.
+    private var kept: [UInt8] = []
+    /// How many of these are decompressed.
+    private var keptRead = 0
+    /// Bytes that are reserved for those that are kept.
+    private var keptCapacity = 0
+    /// Whether there may be more to decompress than the connection's thread has.
+    private(set) var hasRest = false
 
     /// - Parameter declared: the Content-Length.
     init(limit: Int, declared: Int?, isGzip: Bool, reservation: BodyReservation) throws(Fault) {
@@ -57,8 +68,20 @@ final class BodyReceiver {
         compressedCount += bytes.count
         guard compressedCount <= Self.encodedLimit(limit, isGzip: true) else { throw .tooLarge }
         var rest = bytes
-        var isFull = true
-        while !rest.isEmpty || isFull {
+        if !hasRest {
+            let read: Int
+            (read, hasRest) = try decompress(bytes, upTo: ServerCore.largeBody)
+            rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(read))
+        }
+        if !rest.isEmpty { try keep(rest) }
+    }
+
+    /// Decompresses until the input is used up or the body has `end` bytes.
+    ///
+    /// - Returns: how many bytes were read, and whether there may be more to decompress.
+    private func decompress(_ bytes: UnsafeRawBufferPointer, upTo end: Int) throws(Fault) -> (read: Int, isMore: Bool) {
+        var rest = bytes
+        while true {
             // One byte above the limit is allocated, so that a body that is too large exceeds it.
             if count == capacity { try reserve(count + 1, upTo: limit + 1) }
             let free = UnsafeMutableRawBufferPointer(start: memory?.advanced(by: count), count: capacity - count)
@@ -72,9 +95,37 @@ final class BodyReceiver {
             count += written
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(read))
             // When the buffer is full, zlib may have more output.
-            isFull = written == free.count
-            if read == 0 && written == 0 { break }
+            let isMore = (!rest.isEmpty || written == free.count) && read + written > 0
+            if !isMore || count >= end { return (bytes.count - rest.count, isMore) }
         }
+    }
+
+    private func keep(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
+        let needed = kept.count + bytes.count
+        if needed > keptCapacity {
+            let wanted = min(max(needed, 2 * keptCapacity), Self.encodedLimit(limit, isGzip: true))
+            guard reservation.grow(by: wanted - keptCapacity) else { throw .overloaded }
+            kept.reserveCapacity(wanted)
+            keptCapacity = wanted
+        }
+        kept.append(contentsOf: bytes)
+    }
+
+    /// Decompresses up to so many bytes of what was kept.
+    ///
+    /// - Returns: whether there may be more.
+    func decompressKept(_ size: Int) throws(Fault) -> Bool {
+        let end = count + size
+        let rest = try kept.withUnsafeBufferPointer { kept throws(Fault) in
+            try decompress(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: kept[keptRead...])), upTo: end)
+        }
+        keptRead += rest.read
+        if !rest.isMore {
+            hasRest = false
+            kept = []
+            reservation.shrink(by: keptCapacity)
+        }
+        return rest.isMore
     }
 
     /// Grows the memory to hold at least `needed` bytes and the padding.

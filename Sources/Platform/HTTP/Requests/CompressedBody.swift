@@ -1,0 +1,27 @@
+/// A body that has arrived, and of which a part is still compressed.
+///
+/// On the thread of its connection, the decompression would delay the other connections.
+final class CompressedBody: @unchecked Sendable {
+    // Unchecked: used by one task, which awaits each piece before the next.
+    private var receiver: BodyReceiver?
+
+    /// Bytes of a piece after decompression: a task gives its turn away after each, which is some tenths of a millisecond.
+    private static let piece = 128 << 10
+
+    init(_ receiver: BodyReceiver) { self.receiver = receiver }
+
+    /// Decompresses the next piece; after a fault, the memory is released.
+    ///
+    /// - Returns: `nil` if there is more.
+    func decompressPiece() throws(BodyReceiver.Fault) -> HTTPBody? {
+        guard let receiver else { preconditionFailure("a body is decompressed once") }
+        do {
+            if try receiver.decompressKept(Self.piece) { return nil }
+            self.receiver = nil
+            return try receiver.finish()
+        } catch {
+            self.receiver = nil
+            throw error
+        }
+    }
+}
