@@ -125,9 +125,8 @@ package final class KafkaChangeLog: PrunableLog {
         guard topics.contains(partition) else { throw .unknown(partition) }
         if state.withLock({ $0.isClosed }) { throw .closed("the log", partition: partition) }
         let name = topics.name(of: partition.topic)
-        let (start, end) = try await calls.run(partition) { [client] () throws(KafkaError) in
-            try client.range(
-                topic: name, partition: Int32(partition.partition), milliseconds: BlockingCalls.limit)
+        let (start, end) = try await calls.runAtLeader(of: partition) { [client] milliseconds throws(KafkaError) in
+            try client.range(topic: name, partition: Int32(partition.partition), milliseconds: milliseconds)
         }
         topicGuard.record(end: end, of: partition)
         return LogRange(start: start, end: end)

@@ -5,16 +5,31 @@ import ThreadExecutor
 
 /// Threads for calls that block until the cluster responds.
 ///
-/// A call runs on the thread with the fewest calls, so that a broker that does not respond delays few others. The number of calls
-/// is bounded by the tasks that wait for them.
+/// A call runs on the thread with the fewest calls. Calls to the leader of a partition that did not respond the last time share
+/// the last thread, however many such partitions there are, so that they do not delay the others. The number of calls is bounded
+/// by the tasks that wait for them.
 final class BlockingCalls: Sendable {
     /// The time limit of a query in milliseconds: longer than the election of a leader, and short enough to report a failure.
     static let limit = 15_000
+    /// That of a query to the leader of a partition, for which others wait: the stages ask again.
+    private static let leaderLimit = 3_000
 
     private struct State {
         /// The number of calls of each thread.
         var counts: [Int]
+        /// The partitions whose leader did not respond to the last call.
+        var silent: Set<TopicPartition> = []
+        /// The number of calls to their leaders, which are all on the last thread.
+        var silentCalls = 0
         var isClosed = false
+
+        /// The thread for a call.
+        func thread(isSilent: Bool) -> Int {
+            let last = counts.endIndex - 1
+            if isSilent { return last }
+            let candidates = silentCalls > 0 && last > 0 ? counts.indices.dropLast() : counts.indices
+            return candidates.min { counts[$0] < counts[$1] } ?? last
+        }
     }
 
     private let threads: [DedicatedThread]
@@ -32,6 +47,9 @@ final class BlockingCalls: Sendable {
         state = Mutex(State(counts: Array(repeating: 0, count: count)))
     }
 
+    /// Whether further calls are refused.
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
     /// Runs a call that throws Kafka's errors.
     ///
     /// - Parameters:
@@ -44,6 +62,29 @@ final class BlockingCalls: Sendable {
         let result: Result<Value, KafkaError>? = await runInfallible { Result { () throws(KafkaError) in try body() } }
         guard let result else { throw .closed("the log", partition: partition) }
         return try translating(partition, group: group) { () throws(KafkaError) in try result.get() }
+    }
+
+    /// Runs a call to the leader of a partition that throws Kafka's errors.
+    ///
+    /// - Parameter body: gets its time limit.
+    func runAtLeader<Value: Sendable>(
+        of partition: TopicPartition, _ body: @escaping @Sendable (_ milliseconds: Int) throws(KafkaError) -> Value
+    ) async throws(ChangeLogError) -> Value {
+        let isSilent = state.withLock { $0.silent.contains(partition) }
+        // Each may take as long as the limit: the end of the process does not wait for those that have not begun.
+        let result: Result<Value, KafkaError>?? = await perform(isSilent: isSilent) { [self] in
+            isSilent && isClosed ? nil : Result { () throws(KafkaError) in try body(Self.leaderLimit) }
+        }
+        guard case .some(.some(let result)) = result else { throw .closed("the log", partition: partition) }
+        state.withLock { state in
+            // Which code says that a leader is away depends on when it went.
+            if case .failure(let error) = result, error.isRetriable {
+                state.silent.insert(partition)
+            } else {
+                state.silent.remove(partition)
+            }
+        }
+        return try translating(partition) { () throws(KafkaError) in try result.get() }
     }
 
     /// Runs a call to a group's coordinator, and retries while the coordinator is unavailable or loads the group.
@@ -70,15 +111,23 @@ final class BlockingCalls: Sendable {
     /// Runs a call that does not throw; returns `nil` after ``close()``.
     @discardableResult
     func runInfallible<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
+        await perform(isSilent: false, body)
+    }
+
+    private func perform<Value: Sendable>(isSilent: Bool, _ body: @escaping @Sendable () -> Value) async -> Value? {
         let index: Int? = state.withLock { state in
             if state.isClosed { return nil }
-            let index = state.counts.indices.min { state.counts[$0] < state.counts[$1] } ?? 0
+            let index = state.thread(isSilent: isSilent)
             state.counts[index] += 1
+            if isSilent { state.silentCalls += 1 }
             return index
         }
         guard let index else { return nil }
         let value = await threads[index].run(body)
-        state.withLock { $0.counts[index] -= 1 }
+        state.withLock { state in
+            state.counts[index] -= 1
+            if isSilent { state.silentCalls -= 1 }
+        }
         return value
     }
 
