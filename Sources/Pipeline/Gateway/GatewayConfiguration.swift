@@ -21,7 +21,7 @@ package struct GatewayConfiguration: ConfigurationComponent {
     package var callerRates = Rates(requests: 1000, changes: 20_000, bytes: 32 << 20, dailyBytes: 2 << 30)
     /// More than a device reaches that sends one request after the other, beyond what it may save up.
     package var deviceRates = Rates(requests: 50, changes: 5000, bytes: 4 << 20)
-    package var callerLag: Duration = .milliseconds(250)
+    package var callerLag: Duration = .milliseconds(60)
     package var maxLag: Duration = .seconds(60)
     package var deviceInterval: Duration = .seconds(60)
     package var maxDevices = 10_000
@@ -101,7 +101,7 @@ package struct GatewayConfiguration: ConfigurationComponent {
         rates("device", \.deviceRates.requests, \.deviceRates.changes, \.deviceRates.bytes)
         Setting(
             "caller-lag", \.callerLag, .duration(in: .milliseconds(1)...(.seconds(3600))),
-            "How long a caller's uploads may take until they can be pulled; while they take longer it may have fewer at a time, down to one, and others of it wait up to 5s."
+            "How much longer than the fastest lately a caller's uploads may take until they can be pulled; while it is more, the caller may have fewer at a time, down to one, and others of it wait up to 5s."
         )
         Setting(
             "max-lag", \.maxLag, .duration(in: .milliseconds(1)...(.seconds(86_400))),

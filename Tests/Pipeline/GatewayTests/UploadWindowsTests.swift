@@ -36,6 +36,12 @@ import Testing
         }
     }
 
+    /// An upload that takes no time, as where stages are near.
+    private func passFast() async throws {
+        try await append(-1..<0, of: other)
+        pass(-1)
+    }
+
     /// Begins to enter; returns once that waits.
     private func enterLater(_ caller: SyncID, waiting count: Int = 1) async -> Task<Bool, any Error> {
         let task = Task { try await windows.enter(caller, bytes: 100) }
@@ -57,6 +63,7 @@ import Testing
     }
 
     @Test func theWindowShrinksToOneUploadWhileTheyTakeLong() async throws {
+        try await passFast()
         try await append(0..<Self.first, of: abuser)
         // Halved once for all that took long at the same time, to 2, and then to 1.
         clock.advance(by: Self.target + .milliseconds(1))
@@ -118,6 +125,31 @@ import Testing
             clock.advance(by: latency)
             for offset in round * Self.first..<(round + 1) * Self.first { pass(offset) }
         }
+    }
+
+    /// Longer than the target.
+    @Test func theWindowGrowsWhereTheWayThroughTheStagesIsLong() async throws {
+        try await append(0..<Self.first, of: abuser)
+        clock.advance(by: Self.target * 4)
+        pass(2)
+        try await append(4..<4 + Self.first + 2, of: abuser)
+        _ = await enterLater(abuser)
+    }
+
+    /// As where a partition's leader is now in another region.
+    @Test func theFastestUploadIsForgottenAfterTwentySeconds() async throws {
+        try await passFast()
+        for offset in 0..<21 {
+            try await append(offset..<offset + 1, of: other)
+            clock.advance(by: .seconds(1))
+            pass(offset)
+        }
+        try await append(100..<100 + Self.first, of: abuser)
+        clock.advance(by: .seconds(1))
+        pass(102)
+        // Three took as long as any lately, so the window is three larger, of which one is taken.
+        try await append(104..<104 + Self.first + 2, of: abuser)
+        _ = await enterLater(abuser)
     }
 
     /// It is not known whose it was.
@@ -205,6 +237,7 @@ import Testing
     }
 
     @Test func anUploadTakesAsLongAsAllItsPieces() async throws {
+        try await passFast()
         try await append(0..<Self.first, of: abuser)
         let first = await enterLater(abuser)
         clock.advance(by: Self.target)

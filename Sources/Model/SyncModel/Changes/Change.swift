@@ -288,8 +288,9 @@ package struct OutcomeLimits: Sendable, Hashable {
 package struct SyncLimits: Sendable, Hashable {
     /// Those that a gateway has where none are configured.
     ///
-    /// A batch touches a quarter of the rows that one without this limit may: the others of its partition wait for it.
-    package static let standardOutcome = OutcomeLimits(maxBatchRowBytes: 16 << 20)
+    /// A batch touches rows of as many bytes as it may have itself, a sixteenth of what one without this limit may touch: the others of
+    /// its partition wait for it.
+    package static let standardOutcome = OutcomeLimits(maxBatchRowBytes: 4 << 20)
 
     /// The whole request, decompressed.
     package var maxBatchBytes: Int

@@ -30,14 +30,39 @@ struct UploadPlaces {
     /// An upload that can be pulled.
     struct Ended {
         let caller: SyncID
-        /// How long it took, without the time that uploads of other callers before it took.
-        let duration: Duration
+        /// How much longer it took than the fastest lately, without the time that uploads of other callers before it took.
+        ///
+        /// The fastest takes its way through the stages: tens of milliseconds where brokers are far away, which is no work of the stream's.
+        let delay: Duration
         /// How long a stream was busy with it, as far as that shows.
         ///
         /// The time since another upload passed while it waited, on average of those that passed together. One that waited for none took
         /// its way through the stages, which says nothing of its cost; of those of several callers that passed together it is not known
         /// whose it was.
         let cost: Duration
+    }
+
+    /// The shortest time that an upload took within the last ten to twenty seconds.
+    private struct Fastest {
+        private static let period = Duration.seconds(10)
+
+        private var since = Duration.zero
+        private var now: Duration?
+        /// In the period before.
+        private var before: Duration?
+
+        /// Takes the time of an upload.
+        ///
+        /// - Returns: how much longer it is than the shortest.
+        mutating func delay(of duration: Duration, at time: Duration) -> Duration {
+            if time - since >= Self.period {
+                before = time - since < Self.period * 2 ? now : nil
+                (since, now) = (time, nil)
+            }
+            let shortest = min(now ?? duration, duration)
+            now = shortest
+            return duration - min(shortest, before ?? shortest)
+        }
     }
 
     private struct Stream {
@@ -51,6 +76,8 @@ struct UploadPlaces {
         var progress = Duration.zero
         /// When a part could be pulled last, or the first place was taken.
         var passed = Duration.zero
+        /// Of uploads that waited for this stream last.
+        var fastest = Fastest()
         /// The caller of the last upload that passed, and since when only its uploads did.
         var last: (caller: SyncID, since: Duration)?
 
@@ -143,7 +170,8 @@ struct UploadPlaces {
                 upload.cost = max(upload.cost, (now - before) / passed.count)
             }
             if move(upload, from: number, at: now) { return nil }
-            return Ended(caller: upload.caller, duration: now - max(upload.appended, since), cost: upload.cost)
+            let delay = streams[number].fastest.delay(of: now - max(upload.appended, since), at: now)
+            return Ended(caller: upload.caller, delay: delay, cost: upload.cost)
         }
     }
 

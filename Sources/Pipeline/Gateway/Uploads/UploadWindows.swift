@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// A partition orders uploads in the order of the log, so whatever a caller has in it delays all others that come later; this is true of
 /// the caller's own partition as of those of other owners whose rows it writes. How much work an upload is shows only in how long it takes,
-/// so the window follows that: it grows while uploads are done soon, and shrinks to one upload while they take longer than ``target``, not
-/// counting the time that uploads of other callers before them took. While the most expensive of those lately would take longer than
+/// so the window follows that: it grows while uploads are done soon, and shrinks to one upload while they take more than ``target`` longer than
+/// the fastest lately, not counting the time that uploads of other callers before them took. While the most expensive of those lately would take longer than
 /// ``target`` together, it is smaller: what others wait for is that time, whatever a caller mixes with expensive uploads. Uploads beyond the
 /// window wait here, where they delay those of the same caller only.
 ///
@@ -65,7 +65,7 @@ final class UploadWindows: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - target: how long an upload may take until it can be pulled.
+    ///   - target: how long an upload may wait for others of its caller.
     ///   - maximumWaitingBytes: of all uploads that wait for a place; a caller may have as many as are free.
     init(partitions: Int, target: Duration, maximumWaitingBytes: Int, clock: GatewayClock) {
         self.target = target
@@ -182,9 +182,9 @@ final class UploadWindows: Sendable {
         guard var entry = state.callers[ended.caller] else { return }
         // An upload that costs little does not mean that the next one does.
         entry.cost = max(min(ended.cost, target * 2), entry.cost * 15 / 16)
-        if ended.duration <= target / 2 {
+        if ended.delay <= target / 2 {
             entry.window = min(Self.largest, entry.window + 1)
-        } else if ended.duration > target, entry.reduced.map({ now - $0 > target }) ?? true {
+        } else if ended.delay > target, entry.reduced.map({ now - $0 > target }) ?? true {
             // Once for those that took long at the same time.
             entry.window = max(1, entry.window / 2)
             entry.reduced = now
