@@ -14,6 +14,8 @@ struct Bench: Sendable {
     /// How long the devices of ``Abuse`` are measured alone, and as long again during the abuse.
     let abuseSeconds: Int
     let abuses: [AbuseKind]
+    /// Whether rates are limited meanwhile.
+    let abuseHasRates: Bool
     let output: ProgressBar.Output
     let weir: WeirProgram
 
@@ -61,7 +63,7 @@ struct Bench: Sendable {
     /// Runs a body with an embedded server that has the tables of ``AbusiveOwner`` and the default settings.
     func withAbusedServer<Value>(_ name: String, _ body: (ServerProcess) async throws -> Value) async throws -> Value {
         let server = try await ServerProcess.start(
-            weir, in: folder, name: name, schema: AbusiveOwner.schema, hasDefaultLimits: true)
+            weir, in: folder, name: name, schema: AbusiveOwner.schema, limits: abuseHasRates ? .all : .allButRates)
         let value = try await body(server)
         try await server.stop()
         return value

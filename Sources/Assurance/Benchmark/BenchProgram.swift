@@ -28,6 +28,7 @@ enum BenchProgram {
         CommandOption(
             "abuses", .required("NAME,..."),
             "Only these kinds of abuse: \(AbuseKind.allCases.map(\.rawValue).joined(separator: ", "))."),
+        CommandOption("abuse-rates", .none, "Abuses a server with the default limits of rates."),
         CommandOption(
             "folder", .required("DIR"), "Where temporary data goes, on the disk to be measured; TMPDIR or /tmp."),
         CommandOption("weir", .required("PATH"), "The program that is measured; by default weir beside this program."),
@@ -102,6 +103,7 @@ enum BenchProgram {
                 options.abuses.append(kind)
             }
         }
+        options.abuseHasRates = invocation.option("abuse-rates") != nil
         return options
     }
 

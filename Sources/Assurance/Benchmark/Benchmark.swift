@@ -15,6 +15,8 @@ enum Benchmark {
         var abuseSeconds: Int?
         /// What the abuse consists of.
         var abuses = AbuseKind.allCases
+        /// Whether rates are limited during the abuse.
+        var abuseHasRates = false
         /// Brokers and a database for log and tables; `nil` for the embedded ones.
         var cluster: Cluster?
         /// The program that is measured; `nil` for `weir` beside this one.
@@ -54,7 +56,7 @@ enum Benchmark {
                 Bench(
                     folder: folder, scale: options.scale, cluster: options.cluster, soakSeconds: soak,
                     abuseSeconds: options.abuseSeconds ?? options.scale.pick(1, 20, 120), abuses: options.abuses,
-                    output: output,
+                    abuseHasRates: options.abuseHasRates, output: output,
                     weir: WeirProgram(path: weir, interruption: interruption)))
         } catch {
             let failure = interruption.isRequested ? Interruption.failure : error

@@ -24,18 +24,25 @@ final class ServerProcess: Sendable {
     /// Starts measuring what all processes use, with brokers and database.
     func meter() throws -> Meter { try Meter(parts.map(\.process), cluster) }
 
+    /// The default limits of a server that apply.
+    enum Limits {
+        case none
+        /// An address has few connections, and uploads are refused when stages lag.
+        case allButRates
+        case all
+    }
+
     /// Starts a server with an empty folder and returns when it answers requests.
     ///
-    /// - Parameter hasDefaultLimits: whether an address has few connections, and uploads are refused when stages lag; rates have no
-    ///   limit in any case.
+    /// - Parameter limits: what of the load is refused.
     static func start(
         _ weir: WeirProgram, in folder: WorkFolder, name: String, space: ClusterSpace? = nil,
-        schema: String = Workload.schema, hasDefaultLimits: Bool = false, gatewayFlags: [String] = []
+        schema: String = Workload.schema, limits: Limits = .none, gatewayFlags: [String] = []
     ) async throws -> ServerProcess {
         let schema = try folder.write(schema, to: name + ".yaml")
         let start = Start(
             schema: schema, data: folder.path + "/" + name, space: space, program: weir,
-            hasDefaultLimits: hasDefaultLimits, gatewayFlags: gatewayFlags)
+            limits: limits, gatewayFlags: gatewayFlags)
         guard let space else { return try await start.inOneProcess(storage: []) }
         if space.cluster.isTogether {
             return try await start.inOneProcess(storage: ["--storage", "cluster"] + space.logFlags + space.tableFlags)
@@ -62,13 +69,14 @@ final class ServerProcess: Sendable {
         let data: String
         let space: ClusterSpace?
         let program: WeirProgram
-        let hasDefaultLimits: Bool
+        let limits: Limits
         let gatewayFlags: [String]
 
         private var gateway: [String] {
-            let address = ["--address", "127.0.0.1:0"] + RateFlags.unlimited + gatewayFlags
-            if hasDefaultLimits { return address }
-            return address + [
+            let address = ["--address", "127.0.0.1:0"] + gatewayFlags
+            if limits == .all { return address }
+            if limits == .allButRates { return address + RateFlags.unlimited }
+            return address + RateFlags.unlimited + [
                 // All load comes from one address.
                 "--gateway.max-connections-per-address", "0",
                 // Accepts uploads however far the stages are behind.
