@@ -52,8 +52,11 @@ private func gunzip(_ bytes: [UInt8], count: Int) -> [UInt8]? {
     }
 
     @Test func decompressesABody() async throws {
+        let zeros = [UInt8](repeating: 0, count: 100_000)
+        let empty = Array(repeatElement(gzip([]), count: 20_000).joined())
         try await TestServer(answer: echo).run { server, port in
             for (sent, encoding, body) in [
+                (gzip(zeros) + empty + gzip([1]), "gzip", zeros + [1]),
                 (gzip(Self.sample), "gzip", Self.sample), (gzip(Self.sample), "X-GZIP", Self.sample),
                 (gzip([]), "gzip", []), (gzip([1]) + gzip([2, 3]), "gzip", [1, 2, 3]), ([1, 2], "identity", [1, 2]),
             ] {

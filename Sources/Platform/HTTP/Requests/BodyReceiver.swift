@@ -76,7 +76,7 @@ final class BodyReceiver {
         if !rest.isEmpty { try keep(rest) }
     }
 
-    /// Decompresses until the input is used up or the body has `end` bytes.
+    /// Decompresses until the input is used up, or the body has `end` bytes, of which it has fewer.
     ///
     /// - Returns: how many bytes were read, and whether there may be more to decompress.
     private func decompress(_ bytes: UnsafeRawBufferPointer, upTo end: Int) throws(Fault) -> (read: Int, isMore: Bool) {
@@ -84,7 +84,8 @@ final class BodyReceiver {
         while true {
             // One byte above the limit is allocated, so that a body that is too large exceeds it.
             if count == capacity { try reserve(count + 1, upTo: limit + 1) }
-            let free = UnsafeMutableRawBufferPointer(start: memory?.advanced(by: count), count: capacity - count)
+            let free = UnsafeMutableRawBufferPointer(
+                start: memory?.advanced(by: count), count: min(capacity, end) - count)
             let read: Int
             let written: Int
             do {
@@ -103,29 +104,33 @@ final class BodyReceiver {
     private func keep(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
         let needed = kept.count + bytes.count
         if needed > keptCapacity {
-            let wanted = min(max(needed, 2 * keptCapacity), Self.encodedLimit(limit, isGzip: true))
-            guard reservation.grow(by: wanted - keptCapacity) else { throw .overloaded }
+            var wanted = min(max(needed, 2 * keptCapacity), declared ?? Self.encodedLimit(limit, isGzip: true))
+            if !reservation.grow(by: wanted - keptCapacity) {
+                wanted = needed
+                guard reservation.grow(by: wanted - keptCapacity) else { throw .overloaded }
+            }
             kept.reserveCapacity(wanted)
             keptCapacity = wanted
         }
         kept.append(contentsOf: bytes)
     }
 
-    /// Decompresses up to so many bytes of what was kept.
+    /// Decompresses up to so many bytes of what was kept, and of so many: compressed bytes may be none decompressed.
     ///
     /// - Returns: whether there may be more.
     func decompressKept(_ size: Int) throws(Fault) -> Bool {
         let end = count + size
-        let rest = try kept.withUnsafeBufferPointer { kept throws(Fault) in
-            try decompress(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: kept[keptRead...])), upTo: end)
+        let next = keptRead..<min(keptRead + size, kept.count)
+        let (read, isMore) = try kept.withUnsafeBufferPointer { kept throws(Fault) in
+            try decompress(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: kept[next])), upTo: end)
         }
-        keptRead += rest.read
-        if !rest.isMore {
-            hasRest = false
+        keptRead += read
+        hasRest = isMore || next.upperBound < kept.count
+        if !hasRest {
             kept = []
             reservation.shrink(by: keptCapacity)
         }
-        return rest.isMore
+        return hasRest
     }
 
     /// Grows the memory to hold at least `needed` bytes and the padding.

@@ -5,7 +5,7 @@ final class CompressedBody: @unchecked Sendable {
     // Unchecked: used by one task, which awaits each piece before the next.
     private var receiver: BodyReceiver?
 
-    /// Bytes of a piece after decompression: a task gives its turn away after each, which is some tenths of a millisecond.
+    /// Bytes of a piece, before or after decompression: a task gives its turn away after each, which takes about a millisecond.
     private static let piece = 128 << 10
 
     init(_ receiver: BodyReceiver) { self.receiver = receiver }
