@@ -396,7 +396,7 @@ let package = Package(
             [
                 "AsyncPrimitives", "ChangeLog", "ChangeLogConformance", "Commands", "Configuration", "Fuzzing", "Kafka",
                 "KafkaChangeLog", "KafkaServer", "MockKafka", "Observability", "Seeded", "ServerShell",
-                "TestResources", "ThreadExecutor",
+                "TestResources", "TestSignals", "ThreadExecutor",
             ]),
         tests("Adapters/LocalLogTests", ["ChangeLog", "LocalLog", "Seeded"]),
         tests("Adapters/MemoryChangeLogTests", ["ChangeLog", "ChangeLogConformance", "MemoryChangeLog"]),

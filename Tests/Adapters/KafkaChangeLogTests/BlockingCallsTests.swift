@@ -1,6 +1,8 @@
 import ChangeLog
+import Dispatch
 import Kafka
 import TestResources
+import TestSignals
 import Testing
 
 @testable import KafkaChangeLog
@@ -33,6 +35,41 @@ import Testing
         for gate in held { gate.open() }
         try await third
         try await fourth
+        await calls.close()
+    }
+
+    /// As those of many pulls whose stream is behind.
+    @Test func callsThatWereQueuedBeforeTheirLeaderFellSilentDoNotDelayOthers() async throws {
+        let calls = try await BlockingCalls(threads: 2)
+        let partition = TopicPartition(.changes, 0)
+        let begun = Signal<Void>()
+        let (first, later) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            func call(until end: DispatchSemaphore) {
+                group.addTask {
+                    await #expect(throws: ChangeLogError.self) {
+                        try await calls.runAtLeader(of: partition) { _ throws(KafkaError) in
+                            begun.send()
+                            end.wait()
+                            throw KafkaError(.timedOut, message: "no response", isRetriable: true)
+                        }
+                    }
+                }
+            }
+            // One on each thread, and those that wait behind them.
+            for _ in 0..<2 { call(until: first) }
+            for _ in 0..<2 { await begun.next() }
+            for _ in 0..<4 { call(until: later) }
+            for _ in 0..<1000 { await Task.yield() }
+            for _ in 0..<2 { first.signal() }
+            await begun.next()
+            let other = TopicPartition(.changes, 1)
+            for number in 0..<100 {
+                #expect(try await calls.runAtLeader(of: other) { _ throws(KafkaError) in number } == number)
+            }
+            for _ in 0..<4 { later.signal() }
+            try await group.waitForAll()
+        }
         await calls.close()
     }
 

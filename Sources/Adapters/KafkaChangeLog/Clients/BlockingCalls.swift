@@ -70,22 +70,33 @@ final class BlockingCalls: Sendable {
     func runAtLeader<Value: Sendable>(
         of partition: TopicPartition, _ body: @escaping @Sendable (_ milliseconds: Int) throws(KafkaError) -> Value
     ) async throws(ChangeLogError) -> Value {
-        let isSilent = state.withLock { $0.silent.contains(partition) }
-        // Each may take as long as the limit: the end of the process does not wait for those that have not begun.
-        let result: Result<Value, KafkaError>?? = await perform(isSilent: isSilent) { [self] in
-            isSilent && isClosed ? nil : Result { () throws(KafkaError) in try body(Self.leaderLimit) }
-        }
-        guard case .some(.some(let result)) = result else { throw .closed("the log", partition: partition) }
-        state.withLock { state in
-            // Which code says that a leader is away depends on when it went.
-            if case .failure(let error) = result, error.isRetriable {
-                state.silent.insert(partition)
-            } else {
-                state.silent.remove(partition)
+        // A command that reads `control` asks once, with connections that are still to be made.
+        let limit = partition.topic == .control ? Self.limit : Self.leaderLimit
+        while true {
+            let isSilent = isSilent(partition)
+            let result: Result<Value, KafkaError>?? = await perform(isSilent: isSilent) { [self] in
+                // Each may take as long as the limit: the end of the process does not wait for those that have not begun, nor do
+                // other partitions for those that were queued before their leader fell silent.
+                if isSilent ? isClosed : self.isSilent(partition) { return nil }
+                let result = Result { () throws(KafkaError) in try body(limit) }
+                // Before the next call of this thread begins. Which code says that a leader is away depends on when it went.
+                if case .failure(let error) = result, error.isRetriable {
+                    state.withLock { _ = $0.silent.insert(partition) }
+                } else {
+                    state.withLock { _ = $0.silent.remove(partition) }
+                }
+                return result
             }
+            guard let result else { throw .closed("the log", partition: partition) }
+            guard let result else {
+                if isSilent { throw .closed("the log", partition: partition) }
+                continue
+            }
+            return try translating(partition) { () throws(KafkaError) in try result.get() }
         }
-        return try translating(partition) { () throws(KafkaError) in try result.get() }
     }
+
+    private func isSilent(_ partition: TopicPartition) -> Bool { state.withLock { $0.silent.contains(partition) } }
 
     /// Runs a call to a group's coordinator, and retries while the coordinator is unavailable or loads the group.
     ///
