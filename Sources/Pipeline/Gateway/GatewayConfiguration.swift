@@ -101,7 +101,7 @@ package struct GatewayConfiguration: ConfigurationComponent {
         rates("device", \.deviceRates.requests, \.deviceRates.changes, \.deviceRates.bytes)
         Setting(
             "caller-lag", \.callerLag, .duration(in: .milliseconds(1)...(.seconds(3600))),
-            "How much longer than the fastest lately a caller's uploads may take until they can be pulled; while it is more, the caller may have fewer at a time, down to one, and others of it wait up to 5s."
+            "How much longer than the fastest of the last seconds in its partition, up to 250ms, an upload may take until it can be pulled; while a caller's take longer it may have fewer at a time, down to one, and others of it wait up to 5s."
         )
         Setting(
             "max-lag", \.maxLag, .duration(in: .milliseconds(1)...(.seconds(86_400))),

@@ -127,28 +127,65 @@ import Testing
         }
     }
 
-    /// Longer than the target.
+    /// A little longer than the target.
+    private static let longWay = Duration.milliseconds(300)
+
     @Test func theWindowGrowsWhereTheWayThroughTheStagesIsLong() async throws {
         try await append(0..<Self.first, of: abuser)
-        clock.advance(by: Self.target * 4)
+        clock.advance(by: Self.longWay)
         pass(2)
         try await append(4..<4 + Self.first + 2, of: abuser)
         _ = await enterLater(abuser)
     }
 
+    /// They pass one after the other although the stream is idle.
+    @Test func uploadsAtAnIntervalCostNoMoreThanTheyTakeLongerThanTheirWay() async throws {
+        let interval = Self.longWay / 3
+        for offset in 0..<50 {
+            try await append(offset..<offset + 1, of: abuser)
+            clock.advance(by: interval)
+            if offset >= 2 { pass(offset - 2) }
+        }
+    }
+
+    /// One that passes right behind another's took its way as well.
+    @Test func theWayIsThatOfAnUploadFromItsAppend() async throws {
+        let way = Self.target * 3 / 4
+        try await append(0..<1, of: other)
+        try await append(1..<2, of: abuser)
+        clock.advance(by: way)
+        pass(0)
+        clock.advance(by: .milliseconds(1))
+        pass(1)
+        try await append(2..<2 + Self.first, of: abuser)
+        clock.advance(by: way)
+        pass(4)
+        // Three took no longer than their way, so the window is three larger, of which one is taken.
+        try await append(6..<6 + Self.first + 2, of: abuser)
+        _ = await enterLater(abuser)
+    }
+
     /// As where a partition's leader is now in another region.
-    @Test func theFastestUploadIsForgottenAfterTwentySeconds() async throws {
+    @Test func theWayIsForgottenAfterTwentySeconds() async throws {
         try await passFast()
-        for offset in 0..<21 {
+        for offset in 0..<70 {
             try await append(offset..<offset + 1, of: other)
-            clock.advance(by: .seconds(1))
+            clock.advance(by: Self.longWay)
             pass(offset)
         }
         try await append(100..<100 + Self.first, of: abuser)
-        clock.advance(by: .seconds(1))
+        clock.advance(by: Self.longWay)
         pass(102)
-        // Three took as long as any lately, so the window is three larger, of which one is taken.
         try await append(104..<104 + Self.first + 2, of: abuser)
+        _ = await enterLater(abuser)
+    }
+
+    /// A caller that was alone in a stream has made it slow for all, and one that comes then has not seen it faster.
+    @Test func whatIsLongerThanAQuarterOfASecondIsNoWay() async throws {
+        try await append(0..<Self.first, of: abuser)
+        clock.advance(by: .milliseconds(250) + Self.target + .milliseconds(1))
+        pass(2)
+        try await append(4..<5, of: abuser)
         _ = await enterLater(abuser)
     }
 

@@ -17,6 +17,8 @@ struct UploadPlaces {
         var entered: Duration
         /// The longest time that a stream which it has passed was busy with it.
         var cost = Duration.zero
+        /// The longest time that it waited for others of its caller in such a stream.
+        var delay = Duration.zero
 
         init(_ reference: UploadReference, of caller: SyncID, appended: Duration, others: [Int]) {
             self.caller = caller
@@ -30,38 +32,37 @@ struct UploadPlaces {
     /// An upload that can be pulled.
     struct Ended {
         let caller: SyncID
-        /// How much longer it took than the fastest lately, without the time that uploads of other callers before it took.
-        ///
-        /// The fastest takes its way through the stages: tens of milliseconds where brokers are far away, which is no work of the stream's.
+        /// How much longer than its way through the stages it took in a stream, without the time that uploads of other callers before it
+        /// took.
         let delay: Duration
         /// How long a stream was busy with it, as far as that shows.
         ///
-        /// The time since another upload passed while it waited, on average of those that passed together. One that waited for none took
-        /// its way through the stages, which says nothing of its cost; of those of several callers that passed together it is not known
+        /// The time since another upload passed while it waited, on average of those that passed together, and no more than it took longer
+        /// than its way: uploads at an interval pass at this interval, too. Of those of several callers that passed together it is not known
         /// whose it was.
         let cost: Duration
     }
 
-    /// The shortest time that an upload took within the last ten to twenty seconds.
-    private struct Fastest {
+    /// The way of uploads through the stages into a stream: the shortest time that one took within the last twenty seconds or so.
+    private struct Way {
         private static let period = Duration.seconds(10)
+        /// What is longer is not the way, but the work of others: a caller may have been busy for as long as the shortest time is known.
+        private static let longest = Duration.milliseconds(250)
 
         private var since = Duration.zero
         private var now: Duration?
         /// In the period before.
         private var before: Duration?
 
-        /// Takes the time of an upload.
-        ///
-        /// - Returns: how much longer it is than the shortest.
-        mutating func delay(of duration: Duration, at time: Duration) -> Duration {
+        /// Takes the time of an upload; returns the way.
+        mutating func take(_ duration: Duration, at time: Duration) -> Duration {
             if time - since >= Self.period {
                 before = time - since < Self.period * 2 ? now : nil
                 (since, now) = (time, nil)
             }
             let shortest = min(now ?? duration, duration)
             now = shortest
-            return duration - min(shortest, before ?? shortest)
+            return min(shortest, before ?? shortest, Self.longest)
         }
     }
 
@@ -76,8 +77,7 @@ struct UploadPlaces {
         var progress = Duration.zero
         /// When a part could be pulled last, or the first place was taken.
         var passed = Duration.zero
-        /// Of uploads that waited for this stream last.
-        var fastest = Fastest()
+        var way = Way()
         /// The caller of the last upload that passed, and since when only its uploads did.
         var last: (caller: SyncID, since: Duration)?
 
@@ -166,12 +166,13 @@ struct UploadPlaces {
         if let newest = passed.last, let since = since.last { streams[number].last = (newest.caller, since) }
         return zip(passed, since).compactMap { upload, since in
             var upload = upload
+            let way = streams[number].way.take(now - upload.entered, at: now)
+            upload.delay = max(upload.delay, now - max(upload.entered, since) - way)
             if before > upload.entered, isOfOne, !wasStalled {
-                upload.cost = max(upload.cost, (now - before) / passed.count)
+                upload.cost = max(upload.cost, min((now - before) / passed.count, now - upload.entered - way))
             }
             if move(upload, from: number, at: now) { return nil }
-            let delay = streams[number].fastest.delay(of: now - max(upload.appended, since), at: now)
-            return Ended(caller: upload.caller, delay: delay, cost: upload.cost)
+            return Ended(caller: upload.caller, delay: upload.delay, cost: upload.cost)
         }
     }
 
