@@ -100,7 +100,8 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         // The page is freed first, and read again: requests that hold space would wait for one another.
         reservation.withLock { $0 = nil }
         let limits = limits.outcome
-        let rows = min(outcome.shownRowCount * limits.maxRowBytes, limits.maxBatchRowBytes)
+        // The row that reaches the limit is processed.
+        let rows = min(outcome.shownRowCount * limits.maxRowBytes, limits.maxBatchRowBytes + limits.maxRowBytes)
         try await keep(page + 2 * rows, until: deadline)
         return try await handler.addingRows(to: outcome, of: upload, caller, device, until: deadline)
     }

@@ -24,8 +24,8 @@ enum MemoryBound {
         let queues = log.queueBytes + topics * Owners.partitions * log.tailBytes
         // With the shares of the partitions.
         let results = 2 * OrderingConfiguration().overlayBytes
-        // As rows read, as rows written, and as records, with what each takes beside its values.
-        let batch = 6 * SyncLimits.standardOutcome.maxBatchRowBytes
+        // As rows read, as rows written, and as records, with what each takes beside its values: of a batch, or of a step with several.
+        let batch = 6 * max(SyncLimits.standardOutcome.maxBatchRowBytes, OrderingConfiguration().stepRowBytes)
         return base + requests + queues + results + batch + 2 * store.cacheBytes
     }
 }
