@@ -10,7 +10,6 @@ struct UploadPlaces {
     struct Upload {
         let caller: SyncID
         let reference: UploadReference
-        let appended: Duration
         /// The other partitions whose owners it names, but for those that it has waited for.
         var others: [Int]
         /// When it got its place in the stream.
@@ -23,7 +22,6 @@ struct UploadPlaces {
         init(_ reference: UploadReference, of caller: SyncID, appended: Duration, others: [Int]) {
             self.caller = caller
             self.reference = reference
-            self.appended = appended
             self.others = others
             entered = appended
         }

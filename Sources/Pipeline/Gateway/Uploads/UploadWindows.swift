@@ -8,9 +8,9 @@ import Synchronization
 /// A partition orders uploads in the order of the log, so whatever a caller has in it delays all others that come later; this is true of
 /// the caller's own partition as of those of other owners whose rows it writes. How much work an upload is shows only in how long it takes,
 /// so the window follows that: it grows while uploads are done soon, and shrinks to one upload while they take more than ``target`` longer
-/// than their way through the stages, not counting the time that uploads of other callers before them took. While the most expensive of those lately would take longer than
-/// ``target`` together, it is smaller: what others wait for is that time, whatever a caller mixes with expensive uploads. Uploads beyond the
-/// window wait here, where they delay those of the same caller only.
+/// than their way through the stages, not counting the time that uploads of other callers before them took. While the most expensive of those
+/// lately would take longer than ``target`` together, it is smaller: what others wait for is that time, whatever a caller mixes with expensive
+/// uploads. Uploads beyond the window wait here, where they delay those of the same caller only.
 ///
 /// A stream that applies nothing for a while has another problem than the amount of work; then the window of each caller whose uploads
 /// wait for it is the largest, and uploads are accepted as long as ``UploadBacklog`` accepts them.
