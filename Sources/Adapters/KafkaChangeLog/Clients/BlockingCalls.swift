@@ -74,7 +74,7 @@ final class BlockingCalls: Sendable {
         let limit = partition.topic == .control ? Self.limit : Self.leaderLimit
         while true {
             let isSilent = isSilent(partition)
-            let result: Result<Value, KafkaError>?? = await perform(isSilent: isSilent) { [self] in
+            let outcome: Result<Value, KafkaError>?? = await perform(isSilent: isSilent) { [self] in
                 // Each may take as long as the limit: the end of the process does not wait for those that have not begun, nor do
                 // other partitions for those that were queued before their leader fell silent.
                 if isSilent ? isClosed : self.isSilent(partition) { return nil }
@@ -87,9 +87,8 @@ final class BlockingCalls: Sendable {
                 }
                 return result
             }
-            guard let result else { throw .closed("the log", partition: partition) }
-            guard let result else {
-                if isSilent { throw .closed("the log", partition: partition) }
+            guard let result = outcome ?? nil else {
+                if isClosed { throw .closed("the log", partition: partition) }
                 continue
             }
             return try translating(partition) { () throws(KafkaError) in try result.get() }
