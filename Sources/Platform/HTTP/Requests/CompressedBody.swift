@@ -5,9 +5,6 @@ final class CompressedBody: @unchecked Sendable {
     // Unchecked: used by one task, which awaits each piece before the next.
     private var receiver: BodyReceiver?
 
-    /// Bytes of a piece, before or after decompression: a task gives its turn away after each, which takes about a millisecond.
-    private static let piece = 128 << 10
-
     init(_ receiver: BodyReceiver) { self.receiver = receiver }
 
     /// Decompresses the next piece; after a fault, the memory is released.
@@ -16,7 +13,7 @@ final class CompressedBody: @unchecked Sendable {
     func decompressPiece() throws(BodyReceiver.Fault) -> HTTPBody? {
         guard let receiver else { preconditionFailure("a body is decompressed once") }
         do {
-            if try receiver.decompressKept(Self.piece) { return nil }
+            if try receiver.decompressKept(ServerCore.pieceOfTurn) { return nil }
             self.receiver = nil
             return try receiver.finish()
         } catch {

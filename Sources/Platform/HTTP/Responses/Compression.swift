@@ -29,9 +29,6 @@ struct Compression: Sendable {
     let inlineLimit: Int
     let level: Int
 
-    /// A task gives its turn away after each piece of this size: about a millisecond.
-    private static let piece = 128 << 10
-
     /// Compresses a response that is small, or needs no compression; `false`, with the response unchanged, if it is large.
     func compressAtOnce(_ response: inout HTTPResponse, acceptsGzip: Bool) -> Bool {
         guard let bytes = compressibleBytes(of: response) else { return true }
@@ -58,8 +55,9 @@ struct Compression: Sendable {
         Self.addVary(to: &response)
         let caller = response.reservation?.holder ?? caller
         guard let work = CompressionInPieces(bytes, level: level) else { return response }
-        for start in stride(from: 0, to: bytes.count, by: Self.piece) {
-            await turns.run(for: caller) { work.write(start..<min(start + Self.piece, bytes.count)) }
+        let piece = ServerCore.pieceOfTurn
+        for start in stride(from: 0, to: bytes.count, by: piece) {
+            await turns.run(for: caller) { work.write(start..<min(start + piece, bytes.count)) }
         }
         Self.replace(bytes, by: work.output, in: &response)
         return response

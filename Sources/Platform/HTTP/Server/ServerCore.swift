@@ -31,6 +31,9 @@ final class ServerCore: Sendable {
     /// Bodies above this size are handled in turns of their callers: a parser needs a fraction of a millisecond for it.
     static let largeBody = 64 << 10
 
+    /// What of a body is compressed or decompressed in one turn of its caller: about a millisecond.
+    static let pieceOfTurn = 128 << 10
+
     /// How long, in nanoseconds, a client may take to read a response that was sent before its request was complete.
     static let lingerTime: UInt64 = 1_000_000_000
 
