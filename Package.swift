@@ -217,7 +217,7 @@ let package = Package(
         library("Platform/Metrics"),
         library("Platform/Observability"),
         library("Platform/ServiceLifecycle", ["AsyncPrimitives", "CSignalPipe", "Observability", "ThreadExecutor"]),
-        library("Platform/ThreadExecutor", ["AsyncPrimitives", "CThreadName"]),
+        library("Platform/ThreadExecutor", ["AsyncPrimitives", "CThreads"]),
         library("Platform/Digest", ["COpenSSL"]),
         library("Platform/WebTokens", ["COpenSSL", "Digest", "JSON", "JSONText"]),
         library("Platform/HTTPDownload", ["CCurl", "ThreadExecutor"]),
@@ -242,7 +242,7 @@ let package = Package(
         systemLibrary("CLibraries/CRdkafka", pkgConfig: "rdkafka", apt: "librdkafka-dev"),
         // Apps that use the client have other packages with a module CSQLite, and module names are unique in a build.
         systemLibrary("CLibraries/CWeirSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
-        systemLibrary("CLibraries/CThreadName"),
+        systemLibrary("CLibraries/CThreads"),
         systemLibrary("CLibraries/CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
         systemLibrary("CLibraries/CZeroMQ", apt: "libzmq3-dev"),
         systemLibrary("CLibraries/CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
@@ -322,8 +322,8 @@ let package = Package(
                 "EmbeddedPipeline", "FanOut", "Gateway", "Ingest", "JSON", "KafkaChangeLog", "Metrics", "NetworkLink",
                 "Observability", "Operations", "Ordering", "OwnerFileStore", "PostgresDeviceRegistry",
                 "PostgresOwnerFileStore", "PostgresRecordStore", "RecordStore", "ServiceLifecycle", "SQLite",
-                "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel", "SyncWire", "TokenKeys", "Verification",
-                "WebTokens",
+                "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel", "SyncWire", "ThreadExecutor", "TokenKeys",
+                "Verification", "WebTokens",
             ]),
 
         // Tests, in the same folders; Conformance holds the suites that every adapter of a port passes, Support what tests share.
@@ -469,7 +469,7 @@ let package = Package(
         tests("Platform/PostgresTests", ["Postgres", "PostgresServer", "ServerShell", "ThreadExecutor"]),
         tests("Platform/SQLiteTests", ["SQLite", "TestResources", "ThreadExecutor"]),
         tests("Platform/ServiceLifecycleTests", ["Observability", "ServiceLifecycle", "SignalProbe", "TestClocks"]),
-        tests("Platform/ThreadExecutorTests", ["AsyncPrimitives", "CThreadName", "TestResources", "ThreadExecutor"]),
+        tests("Platform/ThreadExecutorTests", ["AsyncPrimitives", "CThreads", "TestResources", "ThreadExecutor"]),
         tests("Platform/YAMLTests", ["Fuzzing", "YAML"]),
         tests("Platform/ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
         tests(

@@ -1,4 +1,4 @@
-import CThreadName
+import CThreads
 import Glibc
 import Synchronization
 import TestResources
@@ -135,6 +135,22 @@ private actor Resident {
         }
         #expect(name == "weir-ünïcode-")
         await thread.close()
+    }
+
+    /// Where the system has time slices of threads.
+    @Test func threadsHaveShorterTimeSlicesThanThoseInTheBackground() async throws {
+        let starter = try DedicatedThread(name: "starter")
+        let (first, second, own) = try await starter.run {
+            let before = weir_time_slice()
+            preferThreadsThatWakeUp()
+            let own = weir_time_slice()
+            #expect(before == 0 || own < before)
+            return (try DedicatedThread(name: "first"), try DedicatedThread(name: "second", isBackground: true), own)
+        }
+        #expect(await first.run { weir_time_slice() } == own)
+        let background = await second.run { weir_time_slice() }
+        #expect(own == 0 || background > own)
+        for thread in [starter, first, second] { await thread.close() }
     }
 
     @Test func closesAfterTheQueuedJobs() async throws {
