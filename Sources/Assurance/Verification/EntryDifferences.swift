@@ -139,6 +139,7 @@ struct PieceDifference {
             ("batch", DifferenceFormatter.optional(expected.batch), DifferenceFormatter.optional(found.batch)),
             ("verdict", "\(expected.verdict)", "\(found.verdict)"),
             ("content hash", hexadecimal(expected.contentHash), hexadecimal(found.contentHash)),
+            ("touched bytes", "\(expected.touchedBytes)", "\(found.touchedBytes)"),
             ("rows", "\(expected.rows.count)", "\(found.rows.count)"),
         ]
         for (part, made, there) in pairs where !made.utf8.elementsEqual(there.utf8) {

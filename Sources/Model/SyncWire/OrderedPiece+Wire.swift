@@ -78,6 +78,7 @@ extension OrderedPiece: WireDecodable {
         names.write(to: &writer, field: Field.tableName)
         for result in results { write(result, to: &writer) }
         if let summary { writer.message(Field.summary) { summary.write(to: &$0) } }
+        writer.number(22, touchedBytes)
     }
 
     private func isOwn(_ row: OrderedRow) -> Bool {

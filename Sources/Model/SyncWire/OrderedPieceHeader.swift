@@ -29,6 +29,7 @@ package struct OrderedPieceHeader: Sendable, Hashable, WireDecodable {
         var batch: Int64?
         var verdict: OrderedPiece.Verdict?
         var contentHash: [UInt8] = []
+        var touchedBytes = 0
         var rowCount = 0
         var resultCount = 0
         while let field = try reader.next() {
@@ -57,6 +58,7 @@ package struct OrderedPieceHeader: Sendable, Hashable, WireDecodable {
                 _ = try reader.buffer(field)
                 resultCount += 1
             case 19, 21: _ = try reader.buffer(field)
+            case 22: touchedBytes = Int(try reader.number(field))
             default: try reader.skip(field)
             }
         }
@@ -71,7 +73,7 @@ package struct OrderedPieceHeader: Sendable, Hashable, WireDecodable {
             upload: UploadReference(partition: uploadPartition, offset: uploadOffset), uploadPart: uploadPart,
             logTime: logTime, timeStamp: timeStamp, owner: owner,
             device: Device(caller: caller, knowledgeID: knowledgeID), batch: batch, verdict: verdict,
-            contentHash: contentHash)
+            contentHash: contentHash, touchedBytes: touchedBytes)
         self.rowCount = rowCount
         self.resultCount = resultCount
     }

@@ -130,7 +130,8 @@ package struct GatewayConfiguration: ConfigurationComponent {
                 "Changes a second that one \(scope) may send, on average over ten seconds; 0 for no limit."),
             Setting(
                 "\(scope)-bytes-per-second", bytes, .byteSize(in: 0...(1 << 40)),
-                "Bytes a second of one \(scope)'s uploads, decompressed, on average over ten seconds; 0 for no limit."),
+                "Bytes a second of one \(scope)'s uploads, decompressed, and of the rows that they touch, on average over ten seconds; 0 for no limit."
+            ),
         ]
     }
 

@@ -184,7 +184,14 @@ import Testing
         let reports = [
             StreamReport(
                 partition: 1, uploads: [1: UploadProgress(offset: 9, part: 0)], partsElsewhere: [0: 8, 2: 9]),
-            StreamReport(partition: 1, uploads: [2: UploadProgress(offset: 3, part: 1)]),
+            StreamReport(
+                partition: 1, uploads: [2: UploadProgress(offset: 3, part: 1)],
+                largeParts: [
+                    StreamReport.LargePart(
+                        source: 2, progress: UploadProgress(offset: 3, part: 1),
+                        device: Device(caller: SyncID(unchecked: "abc"), knowledgeID: Sample.device),
+                        touchedBytes: 5000)
+                ]),
             StreamReport(partition: 1),
         ]
         for (count, report) in reports.enumerated() {
@@ -197,6 +204,8 @@ import Testing
         await second.passed.until { !$0.isEmpty }
         var all = reports[0]
         all.merge(reports[1])
+        // Large parts count when they are reported, and not once more.
+        all = all.lasting
         #expect(second.passed.values == [all])
         await first.remote.stop()
         await second.remote.stop()

@@ -42,6 +42,7 @@ extension Sample {
         epoch: epoch, changesOffset: .max, piece: Int(Int32.max), isLast: true, schema: hash,
         upload: UploadReference(partition: 2, offset: 9), uploadPart: 1, logTime: -5, timeStamp: .maximum,
         owner: SyncID(unchecked: "xyz"), device: device, batch: .max, verdict: .ordered, contentHash: contentHash,
+        touchedBytes: .max,
         rows: [
             WrittenRow(row("r1", TimeStamp(101), values: values("\"A\"", "1")), before: .zero),
             WrittenRow(
@@ -65,7 +66,7 @@ extension Sample {
             "before": "9007199254740990"}],
          "batch": "9223372036854775807", "verdict": "VERDICT_ORDERED", "content_hash": "\(base64(contentHash))",
          "tables": [{"name": "person"}, {"table": 1, "name": "note"}], "results": \(resultsJSON),
-         "summary": {"change_count": 8, "other_owners": ["xyz"]}}
+         "summary": {"change_count": 8, "other_owners": ["xyz"]}, "touched_bytes": "9223372036854775807"}
         """
 
     static let storage = [

@@ -105,6 +105,7 @@ import Testing
             upload: UploadReference(partition: 0, offset: 9), uploadPart: 0, logTime: 1,
             timeStamp: TimeStamp(1_000_000),
             owner: device.caller, device: device, batch: 3, verdict: .ordered, contentHash: Sample.contentHash,
+            touchedBytes: 1_000_000,
             rows: rows.map { WrittenRow($0, before: TimeStamp($0.timeStamp.rawValue / 2)) }, results: results,
             summary: BatchSummary(
                 changeCount: count + refusals.count, otherOwners: [SyncID(unchecked: "x")], refusals: refusals))

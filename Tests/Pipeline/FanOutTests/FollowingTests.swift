@@ -65,6 +65,23 @@ import Testing
         }
     }
 
+    @Test func reportsThePartsThatTouchedLargeRows() async throws {
+        let world = World()
+        let text = String(repeating: "x", count: 5000)
+        try await withFanOut(world) { service in
+            try world.upload([.person("p1", name: text)])
+            // In several pieces, of which the last one completes it.
+            world.pieceSize = 300
+            try world.upload([.person("p1", name: text), .person("p2")])
+            try world.upload([.person("p2")])
+            await service.events.reported { $0.merged(0).uploads[0]?.offset == 2 }
+            let large = service.events.reports.merged(0).largeParts
+            #expect(large.map(\.progress) == [UploadProgress(offset: 1, part: 0)])
+            #expect(large.map(\.device) == [.first])
+            #expect(large.allSatisfy { $0.source == 0 && (5000..<5100).contains($0.touchedBytes) })
+        }
+    }
+
     @Test func reportsEachStepOfALargeResult() async throws {
         let world = World()
         world.pieceSize = 300

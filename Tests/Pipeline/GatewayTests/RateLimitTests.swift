@@ -2,6 +2,7 @@ import CZlib
 import FanOutLink
 import Gateway
 import Metrics
+import SyncModel
 import TestClocks
 import Testing
 
@@ -110,6 +111,94 @@ private func gzip(_ bytes: [UInt8]) -> [UInt8] {
                 #expect(try await client.answer().status == status)
             }
         }
+    }
+
+    /// The partition's newest upload has touched rows of so many bytes.
+    private func touch(_ bytes: Int, _ offset: Int64, of backlog: UploadBacklog, by device: String = "k1") {
+        let progress = UploadProgress(offset: offset, part: 0)
+        let partition = Partitioning(count: 4).partition(of: .abc)
+        backlog.passed(
+            StreamReport(
+                partition: partition, uploads: [partition: progress],
+                largeParts: [
+                    StreamReport.LargePart(
+                        source: partition, progress: progress,
+                        device: Device(caller: .abc, knowledgeID: KnowledgeID(unchecked: device)),
+                        touchedBytes: bytes)
+                ]))
+    }
+
+    @Test func countsTheRowsThatChangesTouched() async throws {
+        let backlog = UploadBacklog(partitions: 4, maximumLag: .seconds(60))
+        try await withGateway {
+            $0.backlog = backlog
+            $0.configuration.deviceRates = Rates(bytes: 1000)
+            $0.metrics = registry
+        } test: { gateway in
+            func send(_ device: String = "k1") async throws -> HTTPClient.Answer {
+                try await gateway.exchange("POST", "/v1/upload", body(device, changes: 1))
+            }
+            #expect(try await send().status == 202)
+            // Whichever gateway accepted the upload, and once, however many fan-outs report it.
+            touch(15_500, 7, of: backlog)
+            for _ in 1...3 { touch(15_500, 7, of: backlog) }
+            let refused = try await send()
+            #expect(refused.status == 429)
+            #expect(refused["retry-after"] == "6")
+            #expect(try await send("k2").status == 202)
+            #expect(try await gateway.exchange("POST", "/v1/pull", body()).status == 200)
+            gateway.clock.advance(by: .seconds(6))
+            #expect(try await send().status == 202)
+        }
+        #expect(refused("device-bytes") == 1)
+    }
+
+    /// Many are accepted before the first of them is known to have touched much.
+    @Test func anUploadThatHasWaitedIsRefusedWhereOthersHaveTakenItsBytes() async throws {
+        let backlog = UploadBacklog(partitions: 4, maximumLag: .seconds(60))
+        try await withGateway {
+            $0.backlog = backlog
+            $0.configuration.deviceRates = Rates(bytes: 1000)
+            $0.metrics = registry
+        } test: { gateway in
+            func send(_ device: String = "k1") async throws -> Int {
+                try await gateway.exchange("POST", "/v1/upload", body(device, changes: 1)).status
+            }
+            // As many as may wait for the stream at first.
+            for _ in 1...4 {
+                let status = try await send()
+                #expect(status == 202)
+            }
+            async let first = send()
+            async let other = send("k2")
+            await gateway.clock.sleepers(2)
+            touch(20_000, 3, of: backlog)
+            let statuses = try await (first, other)
+            #expect(statuses == (429, 202))
+            #expect(gateway.log.records.count == 5)
+        }
+    }
+
+    @Test func bodiesThatAreRefusedCount() async throws {
+        try await withGateway {
+            $0.configuration.callerRates = Rates(bytes: 100)
+            $0.metrics = registry
+        } test: { gateway in
+            let wrong = body(changes: 1, padding: 2000).dropLast()
+            for _ in 1...2 { #expect(try await gateway.exchange("POST", "/v1/upload", String(wrong)).status == 400) }
+            #expect(try await gateway.exchange("POST", "/v1/upload", body(changes: 1)).status == 429)
+            #expect(try await gateway.exchange("POST", "/v1/pull", body()).status == 200)
+            // What may be large is not even read.
+            let client = try HTTPClient(port: gateway.port)
+            try await client.send(
+                Array(
+                    ("POST /v1/sync HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: abc\r\nContent-Length: 65537\r\n"
+                        + "\r\n{").utf8))
+            #expect(try await client.answer().status == 429)
+            // A small body may be a pull, which costs no bytes.
+            #expect(try await gateway.exchange("POST", "/v1/sync", #"{"knowledgeId":"k1"}"#).status == 200)
+        }
+        #expect(refused("caller-bytes") == 2)
     }
 
     /// Refused changes of a byte count, too, since the log keeps why each was refused; vectors do not.

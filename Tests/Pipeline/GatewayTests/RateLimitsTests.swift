@@ -57,6 +57,88 @@ import Testing
         try limits.check(.xyz)
     }
 
+    private func touch(_ limits: RateLimits, _ bytes: Int, _ device: KnowledgeID = .k1) {
+        limits.touched(bytes, by: Device(caller: .abc, knowledgeID: device))
+    }
+
+    private func hasBytes(
+        _ limits: RateLimits, _ caller: SyncID = .abc, _ device: KnowledgeID = .k1, besides own: Int = 0
+    ) -> Bool {
+        do {
+            try limits.checkBytes(of: Device(caller: caller, knowledgeID: device), besides: own)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    @Test func touchedRowsTakeBytesOfTheDeviceAndItsCaller() throws {
+        let limits = limits(Rates(bytes: 20), Rates(requests: 1, bytes: 10))
+        touch(limits, 100)
+        #expect(!hasBytes(limits))
+        let refused = #expect(throws: Problem.self) {
+            try limits.take(RateCost(bytes: 5), of: .abc, Device(caller: .abc, knowledgeID: .k1))
+        }
+        #expect(refused?.retryAfter == 1 && refused?.code == .rateLimited)
+        #expect(refused?.detail == "this device may send or touch 10 bytes per second")
+        // No requests, and nothing of others.
+        #expect(isAccepted(limits, .abc, .k1))
+        #expect(hasBytes(limits, .abc, .k2) && hasBytes(limits, .xyz))
+        touch(limits, 100, .k2)
+        #expect(!hasBytes(limits, .abc, KnowledgeID(unchecked: "k3")))
+        clock.advance(by: .milliseconds(100))
+        #expect(hasBytes(limits))
+    }
+
+    /// As where a stream that was away reports what it has missed: a device waits ten seconds more at most.
+    @Test func touchedRowsLeaveNoMoreThanAFullBucketToEarn() throws {
+        let limits = limits(Rates(), Rates(bytes: 10))
+        for _ in 1...1000 { touch(limits, 150) }
+        #expect(!hasBytes(limits))
+        clock.advance(by: .milliseconds(10_000))
+        #expect(!hasBytes(limits))
+        clock.advance(by: .milliseconds(100))
+        #expect(hasBytes(limits))
+    }
+
+    @Test func whatOneUploadTouchesAboveAMebibyteCountsFourTimes() throws {
+        for (bytes, seconds) in [(1 << 20, 0.0), ((1 << 20) + 1000, 4000.0)] {
+            // A tenth of the bucket is what a second earns.
+            let limits = limits(Rates(), Rates(bytes: 1 << 20))
+            for _ in 1...9 { touch(limits, 1 << 20) }
+            touch(limits, bytes)
+            #expect(!hasBytes(limits))
+            clock.advance(by: .seconds((seconds + 0.5) / Double(1 << 20)))
+            #expect(!hasBytes(limits))
+            clock.advance(by: .seconds(1 / Double(1 << 20)))
+            #expect(hasBytes(limits))
+        }
+    }
+
+    @Test func anUploadDoesNotWaitForItsOwnBytes() throws {
+        let limits = limits(Rates(), Rates(bytes: 10))
+        #expect(isAccepted(limits, .abc, .k1, RateCost(bytes: 100)))
+        #expect(!hasBytes(limits))
+        #expect(hasBytes(limits, besides: 100))
+        touch(limits, 150)
+        #expect(!hasBytes(limits, besides: 100))
+    }
+
+    @Test func noSizeIsTooLargeToCount() throws {
+        let limits = limits(Rates(), Rates(bytes: 10))
+        touch(limits, .max)
+        #expect(!hasBytes(limits))
+        clock.advance(by: .seconds(11))
+        #expect(hasBytes(limits))
+    }
+
+    @Test func touchedRowsOfMoreDevicesThanAreTrackedCostNothing() throws {
+        let limits = limits(Rates(), Rates(bytes: 10), maximumEntries: 320)
+        for number in 1...1000 { touch(limits, 1000, KnowledgeID(unchecked: "k\(number)")) }
+        #expect(limits.count <= 320)
+        #expect((1...1000).contains { hasBytes(limits, .abc, KnowledgeID(unchecked: "k\($0)")) })
+    }
+
     @Test func keepsABoundedNumberOfEntries() throws {
         let limits = limits(Rates(requests: 100), Rates(requests: 1), maximumEntries: 320)
         func send(_ number: Int) -> Bool { isAccepted(limits, SyncID(unchecked: "c\(number)"), .k1) }

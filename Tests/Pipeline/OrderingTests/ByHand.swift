@@ -43,6 +43,7 @@ struct ByHand {
             epoch: part.epoch, changesOffset: offset, schema: schema.version.hash, upload: part.upload,
             uploadPart: part.part, logTime: part.logTime, timeStamp: state.timeStamp, owner: part.owner,
             device: part.device, batch: part.batch, verdict: .repeated, contentHash: part.contentHash)
+        piece.touchedBytes = step.touchedBytes
         piece.summary = part.summary.map { BatchSummary(changeCount: $0.changeCount, otherOwners: $0.otherOwners) }
         switch decision {
         case .ordered(let results, let summary):

@@ -82,7 +82,7 @@ final class ServerLoop {
             }
         }
         for report in contents.passed.values {
-            passed.merge(report)
+            passed.merge(report.lasting)
             for gateway in gateways.values where gateway.wantsPassed { gateway.passed.merge(report) }
         }
         for (number, request, response) in contents.finished {
@@ -129,8 +129,8 @@ final class ServerLoop {
             try send(message.encode(), to: gateway)
         }
         while !gateway.passed.isEmpty {
-            // At 40 kilobytes a stream, where each of 1024 partitions has parts in each other.
-            let some = gateway.passed.prefix(16)
+            // At 80 kilobytes a stream, where each of 1024 partitions has parts in each other, and the longest ids have large ones.
+            let some = gateway.passed.prefix(8)
             for (partition, _) in some { gateway.passed[partition] = nil }
             try send(FanOutMessage.passed(some.map(\.value)).encode(), to: gateway)
         }

@@ -149,6 +149,7 @@ extension StreamReport {
         var partition = 0
         var uploads: [Int: UploadProgress] = [:]
         var partsElsewhere: [Int: Int64] = [:]
+        var largeParts: [LargePart] = []
         while let field = try reader.next() {
             switch field.number {
             case 1: partition = try reader.count(field)
@@ -158,10 +159,11 @@ extension StreamReport {
             case 3:
                 let part = try reader.part(field)
                 partsElsewhere[part.partition] = part.progress.offset
+            case 4: largeParts.append(try reader.message(field, LargePart.init(link:)))
             default: try reader.skip(field)
             }
         }
-        self.init(partition: partition, uploads: uploads, partsElsewhere: partsElsewhere)
+        self.init(partition: partition, uploads: uploads, partsElsewhere: partsElsewhere, largeParts: largeParts)
     }
 
     fileprivate func writeLink(to writer: inout WireWriter) {
@@ -179,6 +181,43 @@ extension StreamReport {
                 $0.number(2, offset)
             }
         }
+        for part in largeParts { writer.message(4) { part.writeLink(to: &$0) } }
+    }
+}
+
+/// `weir.v1.LinkLargePart` (link.proto).
+extension StreamReport.LargePart {
+    fileprivate init(link reader: inout WireReader) throws(WireError) {
+        var (partition, part) = (0, 0)
+        var offset: Int64 = 0
+        var caller: SyncID?
+        var knowledgeID: KnowledgeID?
+        var touchedBytes = 0
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: partition = try reader.count(field)
+            case 2: offset = try reader.number(field)
+            case 3: part = try reader.count(field)
+            case 4: caller = try reader.id(field)
+            case 5: knowledgeID = try reader.device(field)
+            case 6: touchedBytes = Int(try reader.number(field))
+            default: try reader.skip(field)
+            }
+        }
+        guard let caller else { throw reader.missing(4) }
+        guard let knowledgeID else { throw reader.missing(5) }
+        self.init(
+            source: partition, progress: UploadProgress(offset: offset, part: part),
+            device: Device(caller: caller, knowledgeID: knowledgeID), touchedBytes: touchedBytes)
+    }
+
+    fileprivate func writeLink(to writer: inout WireWriter) {
+        writer.number(1, source)
+        writer.number(2, progress.offset)
+        writer.number(3, progress.part)
+        writer.id(4, device.caller)
+        writer.id(5, device.knowledgeID)
+        writer.number(6, touchedBytes)
     }
 }
 

@@ -21,9 +21,12 @@ struct Requests: Sendable {
     /// `POST /v1/upload` of changes as JSON, without a batch number where there is none.
     ///
     /// - Parameter waitSeconds: how long the answer may wait for the outcome.
-    func upload(batch: Int? = nil, changes: [UInt8], waitSeconds: Int = 0) -> [UInt8] {
+    func upload(
+        batch: Int? = nil, changes: [UInt8], isAtomic: Bool = false, waitSeconds: Int = 0
+    ) -> [UInt8] {
         var body = Array(#"{"knowledgeId":"\#(device)","#.utf8)
         if let batch { body += #""batch":\#(batch),"#.utf8 }
+        if isAtomic { body += #""atomic":true,"#.utf8 }
         body += #""changes":["#.utf8
         body += changes
         body += "]}".utf8

@@ -132,7 +132,7 @@ final class OrderingModel: @unchecked Sendable {
         for change in part.changes {
             let key = RowKey(table: change.table, owner: part.owner, id: change.id)
             if counted[key] == nil {
-                guard counted.values.reduce(0, +) < world.scenario.maxBatchRowBytes else {
+                guard counted.values.reduce(0, +) < world.scenario.maxRowBytes(isAtomic: part.isAtomic) else {
                     expected.append(.refused(.batchRowsTooLarge, message: ""))
                     mustAbort = true
                     continue
@@ -204,6 +204,9 @@ final class OrderingModel: @unchecked Sendable {
         compare(result.rows, touched.values.map(\.state).sorted { $0.timeStamp < $1.timeStamp }, part)
         compareLocators(result.results, touched, part)
         keepOutcome(result.results, touched, part)
+        if result.touchedBytes != counted.values.reduce(0, +) {
+            world.fail(.limits, "\(name(part)) touched \(counted.values), and names \(result.touchedBytes) bytes")
+        }
         if result.timeStamp != timeStamp {
             world.fail(
                 .oneOrder, "the partition is at \(result.timeStamp), and should be at \(timeStamp); \(name(part))")

@@ -79,6 +79,7 @@ package enum RulesVersion {
     /// ``Change/ifUnchanged`` and ``Change/isForLiveRow``, and ``OrderedRow/isExact`` is about columns alone. With version 5
     /// a device holds no row with later columns because it has written every column of an older schema version.
     /// With version 6 the digest of a `changeId` begins with its number (``ShortDigest/init(ofID:digest:)``). With version 7 a change with
-    /// a `changeId` is a conflict where a later one of its row, in the same part, was applied before.
-    package static let current = 7
+    /// a `changeId` is a conflict where a later one of its row, in the same part, was applied before. With version 8 a result has the size of
+    /// the rows that its part touched (``OrderedPiece/touchedBytes``).
+    package static let current = 8
 }

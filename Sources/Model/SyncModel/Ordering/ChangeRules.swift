@@ -179,13 +179,13 @@ struct ChangeRules {
         row lookup: (RowKey) -> OrderedRow?
     ) -> (
         results: [ChangeResult], written: [WrittenRow], applied: [AppliedChange], usage: OwnerUsage,
-        timeStamp: TimeStamp, copiedBytes: Int
+        timeStamp: TimeStamp, touchedBytes: Int, copiedBytes: Int
     ) {
         if part.isAtomic, hasRejection { abort() }
         let written = writtenRows()
         if mustSettle { settleHeld() }
         if hasRejection { locateShownRows(lookup) }
-        return (results, written, applied.own, usage, timeStamp, copiedBytes)
+        return (results, written, applied.own, usage, timeStamp, touched.size, copiedBytes)
     }
 
     /// The rows that the part wrote, with their values, by timeStamp.

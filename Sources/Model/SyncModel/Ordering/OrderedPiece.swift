@@ -38,6 +38,9 @@ package struct OrderedPiece: Sendable, Hashable {
     package var verdict: Verdict
     /// SHA-256 of the batch's content.
     package var contentHash: [UInt8]
+    /// The size of the rows that the part touched (``TouchedRows``), whatever became of its changes; the same in every piece, and 0
+    /// before rules version 8.
+    package var touchedBytes: Int
     /// In the order of their timeStamps.
     package var rows: [WrittenRow]
     /// The results of the admitted changes.
@@ -51,7 +54,8 @@ package struct OrderedPiece: Sendable, Hashable {
     package init(
         epoch: String, changesOffset: Int64, piece: Int = 0, isLast: Bool = true, schema: String,
         upload: UploadReference, uploadPart: Int, logTime: Int64, timeStamp: TimeStamp, owner: SyncID, device: Device,
-        batch: Int64?, verdict: Verdict, contentHash: [UInt8] = [], rows: [WrittenRow] = [],
+        batch: Int64?, verdict: Verdict, contentHash: [UInt8] = [], touchedBytes: Int = 0,
+        rows: [WrittenRow] = [],
         results: [ChangeResult] = [], summary: BatchSummary? = nil
     ) {
         self.epoch = epoch
@@ -68,6 +72,7 @@ package struct OrderedPiece: Sendable, Hashable {
         self.batch = batch
         self.verdict = verdict
         self.contentHash = contentHash
+        self.touchedBytes = touchedBytes
         self.rows = rows
         self.results = results
         self.summary = summary

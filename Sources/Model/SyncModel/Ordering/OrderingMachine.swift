@@ -33,6 +33,8 @@ package struct OrderingMachine: Sendable {
         package var applied: [AppliedChange] = []
         /// What the part's owner has after it; `nil` where that is what it had before.
         package var usage: OwnerUsage?
+        /// The size of the rows that the part touched (``TouchedRows``); 0 before rules version 8.
+        package var touchedBytes = 0
 
         package var rows: [OrderedRow] { written.map(\.row) }
     }
@@ -96,7 +98,8 @@ package struct OrderingMachine: Sendable {
         let decision = OrderingDecision.ordered(results: ordered.results, summary: part.summary)
         return Step(
             state: next, written: ordered.written, decision: decision, outcome: outcome, applied: ordered.applied,
-            usage: ordered.usage == usage ? nil : ordered.usage)
+            usage: ordered.usage == usage ? nil : ordered.usage,
+            touchedBytes: part.rules >= 8 ? ordered.touchedBytes : 0)
     }
 
     /// Whether ``step(_:state:schemas:progress:usage:applied:row:copied:)`` looks up rows: not for a repeat of a batch, for example.

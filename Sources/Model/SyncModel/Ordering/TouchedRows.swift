@@ -6,7 +6,8 @@
 /// whatever these rows are: nothing beyond the limit is read.
 package struct TouchedRows: Sendable {
     private let limit: Int
-    private var size = 0
+    /// In bytes.
+    package private(set) var size = 0
 
     /// - Parameter limit: in bytes, at least 1.
     package init(limit: Int) { self.limit = limit }

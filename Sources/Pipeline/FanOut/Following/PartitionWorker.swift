@@ -71,12 +71,19 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         observer.record(event, partition: partition.number)
     }
 
-    /// Reports the parts that the pieces complete, and where else uploads of this partition have parts.
+    /// Reports the parts that the pieces complete, how large the rows are that they touched, and where else uploads of this partition
+    /// have parts.
     ///
     /// An owner's records are in the partition of the same number of every topic.
     func reportPassed(_ pieces: [OrderedPiece], _ position: StreamPosition) {
         let partitioning = Partitioning(count: context.history.partitions)
-        var report = StreamReport(partition: partition.number)
+        let large = pieces.filter { $0.isLast && $0.touchedBytes >= StreamReport.LargePart.leastBytes }.map { piece in
+            StreamReport.LargePart(
+                source: piece.upload.partition,
+                progress: UploadProgress(offset: piece.upload.offset, part: piece.uploadPart), device: piece.device,
+                touchedBytes: piece.touchedBytes)
+        }
+        var report = StreamReport(partition: partition.number, largeParts: large)
         for piece in pieces where piece.isLast {
             report.uploads[piece.upload.partition] = position.uploads[piece.upload.partition]
             guard piece.uploadPart == 0 else { continue }

@@ -5,6 +5,8 @@ import Synchronization
 /// Limits the requests, changes and bytes a second of each caller and of each device, and what a caller's uploads take in the log
 /// in a day (I10).
 ///
+/// Bytes are those of bodies, and those of the rows that changes touched, which are known once these are ordered.
+///
 /// A request takes its tokens from all buckets of its caller and its device, or from none. Callers and devices with full buckets are
 /// forgotten when entries are needed, so that the memory is bounded.
 final class RateLimits: Sendable {
@@ -28,6 +30,8 @@ final class RateLimits: Sendable {
     /// Callers and devices tracked at a time; about 200 bytes each.
     static let maximumEntries = 200_000
     private static let firstSweep = 64
+    /// Bytes of touched rows that count once.
+    private static let weighed = 1 << 20
     /// Seconds between two sweeps of a shard without room: else each refused request would search all entries.
     private static let sweepInterval = 0.1
 
@@ -107,16 +111,61 @@ final class RateLimits: Sendable {
         return try result.get()
     }
 
-    /// Refuses a request whose caller has no request left, before more of it is read; takes no tokens.
-    func check(_ caller: SyncID) throws(Problem) {
-        guard callerRates.requests > 0 else { return }
+    /// Refuses a request whose caller has not the tokens for it, before more of it is read; takes none.
+    func check(_ caller: SyncID, _ cost: RateCost = .request) throws(Problem) {
+        guard callerRates != Rates() else { return }
         let now = seconds()
         let problem: Problem? = shard(of: caller).state.withLock { state in
             guard var buckets = state.callers[caller] else { return nil }
             buckets.refill(callerLimits, at: now)
-            return buckets.allow(.request, callerLimits) ? nil : refusal(of: .request, buckets, nil)
+            return buckets.allow(cost, callerLimits) ? nil : refusal(of: cost, buckets, nil)
         }
         if let problem { throw problem }
+    }
+
+    /// Refuses an upload that has its tokens, where rows that its device or its caller touched meanwhile have taken more than there were.
+    ///
+    /// - Parameter own: the bytes of its own that it took.
+    func checkBytes(of device: Device, besides own: Int) throws(Problem) {
+        let now = seconds()
+        let cost = RateCost(bytes: 1, requests: 0)
+        let problem: Problem? = shard(of: device.caller).state.withLock { state in
+            var ofCaller = state.callers[device.caller] ?? TokenBuckets(at: now)
+            ofCaller.refill(callerLimits, at: now)
+            var ofDevice = state.devices[device] ?? TokenBuckets(at: now)
+            ofDevice.refill(deviceLimits, at: now)
+            let own = RateCost(bytes: own, requests: 0)
+            ofCaller.giveBack(own)
+            ofDevice.giveBack(own)
+            let isAllowed = ofCaller.allow(cost, callerLimits) && ofDevice.allow(cost, deviceLimits)
+            return isAllowed ? nil : refusal(of: cost, ofCaller, ofDevice)
+        }
+        if let problem { throw problem }
+    }
+
+    /// Takes tokens for rows that an upload has touched, down to as many below none as a full bucket has.
+    ///
+    /// What one part has above ``weighed`` counts four times: the others of a partition wait for all of it. The bound is for streams that
+    /// were away, whose uploads are reported all at once. Where all entries are needed nothing is taken.
+    func touched(_ bytes: Int, by device: Device) {
+        let now = seconds()
+        let once = min(bytes, Self.weighed)
+        let cost = RateCost(bytes: once + 4 * min(bytes - once, 1 << 40), requests: 0)
+        shard(of: device.caller).state.withLock { state in
+            guard makeRoom(&state, now) else { return }
+            state.callers[device.caller, default: TokenBuckets(at: now)].charge(cost, callerLimits, at: now)
+            state.devices[device, default: TokenBuckets(at: now)].charge(cost, deviceLimits, at: now)
+        }
+    }
+
+    /// Takes a caller's tokens for a body that was refused, down to as many below none as a full bucket has.
+    func refused(_ bytes: Int, of caller: SyncID) {
+        let now = seconds()
+        shard(of: caller).state.withLock { state in
+            guard makeRoom(&state, now) else { return }
+            let cost = RateCost(bytes: bytes, requests: 0)
+            state.callers[caller, default: TokenBuckets(at: now)].charge(cost, callerLimits, at: now)
+        }
     }
 
     /// The callers and devices that are tracked.
@@ -148,8 +197,9 @@ final class RateLimits: Sendable {
         if isCounted { refusals[limit]?.add() }
         let allowance = limit.allowance(of: limit.scope == .caller ? callerRates : deviceRates)
         let seconds = max(1, Int(wait.rounded(.up)))
+        let verb = limit.unit == .bytes ? "send or touch" : "send"
         var problem = Problem(
-            .rateLimited, "this \(limit.scope) may send \(allowance)", retryAfter: seconds)
+            .rateLimited, "this \(limit.scope) may \(verb) \(allowance)", retryAfter: seconds)
         problem.headers = fields.status(of: limit, refusing: cost, ofCaller, ofDevice, seconds: seconds).fields
         return problem
     }

@@ -4,7 +4,7 @@ import SyncModel
 enum RateUnit: Int, CaseIterable, Sendable {
     case requests
     case changes
-    /// Of bodies of uploads, decompressed.
+    /// Of bodies of uploads, decompressed, and of the rows that their changes touched.
     case bytes
     /// That uploads take in the log; of a caller alone.
     case dailyBytes
@@ -110,6 +110,17 @@ struct TokenBuckets: Sendable {
     /// Takes the tokens, which may leave fewer than none.
     mutating func take(_ cost: RateCost, _ limits: Limits) {
         missing += cost.vector.replacing(with: 0, where: .!limits.isLimited)
+    }
+
+    /// As if a cost had not been taken.
+    mutating func giveBack(_ cost: RateCost) { missing = pointwiseMax(missing - cost.vector, .zero) }
+
+    /// Takes the tokens of what was done already, down to as many below none as a full bucket has.
+    mutating func charge(_ cost: RateCost, _ limits: Limits, at now: Double) {
+        refill(limits, at: now)
+        let most = pointwiseMax(missing, limits.capacity * 2)
+        take(cost, limits)
+        missing = pointwiseMin(missing, most)
     }
 
     /// Whether all buckets have the tokens for a cost.

@@ -15,10 +15,11 @@ extension GatewayHandler {
             let route = try route(of: request)
             // HTTP allows a body with every method, so one that is not used is read, too.
             guard route.usesBody(with: request.method) else { return .acceptUpTo(Self.maximumUnusedBody) }
-            let caller = try callerBeforeBody(
-                of: request, { caller throws(Problem) in try caller.check(route) },
-                { () throws(Problem) in try Self.checkMediaType(request) })
             let isUpload = route == .sync || route == .upload
+            let caller = try callerBeforeBody(
+                of: request, mayBeLarge: isUpload && Self.mayHaveLargeBody(request),
+                { caller throws(Problem) in try caller.check(route) },
+                { () throws(Problem) in try Self.checkMediaType(request) })
             if isUpload, waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
             return .acceptUpTo(
                 route == .device ? Self.maximumUnusedBody : limits.maxBatchBytes, caller: Self.name(ofShare: caller),
@@ -31,10 +32,12 @@ extension GatewayHandler {
     /// The caller of a request whose body is still to be read.
     ///
     /// - Parameters:
+    ///   - mayBeLarge: whether the body is an upload that may be large; then the caller needs bytes left, since to read it costs much
+    ///     also where it turns out to be refused.
     ///   - checkCaller: checks a caller that is known already.
     ///   - checkRequest: checks the rest of what is there; a failure counts as a request of a known caller.
     func callerBeforeBody(
-        of request: HTTPRequest, _ checkCaller: (Caller) throws(Problem) -> Void,
+        of request: HTTPRequest, mayBeLarge: Bool = false, _ checkCaller: (Caller) throws(Problem) -> Void,
         _ checkRequest: () throws(Problem) -> Void
     ) throws(Problem) -> CallerLookup {
         let lookup = try authenticator.caller(of: request)
@@ -42,7 +45,7 @@ extension GatewayHandler {
             try checkRequest()
             return lookup
         }
-        try rates.check(caller.syncID)
+        try rates.check(caller.syncID, RateCost(bytes: mayBeLarge ? 1 : 0))
         try counting(caller) { () throws(Problem) in
             try checkCaller(caller)
             try checkRequest()
@@ -65,14 +68,26 @@ extension GatewayHandler {
     }
 
     /// Runs checks of a request whose device is not known yet; one that fails counts as a request of the caller alone.
+    ///
+    /// - Parameter bytes: of its body where the checks read it, which its caller's later uploads lack.
     func counting<Result>(
-        _ caller: Caller, _ checks: () throws(Problem) -> Result
+        _ caller: Caller, bytes: Int = 0, _ checks: () throws(Problem) -> Result
     ) throws(Problem) -> Result {
         do throws(Problem) {
             return try checks()
         } catch {
-            throw error.adding(try rates.take(.request, of: caller.syncID))
+            let status = try rates.take(.request, of: caller.syncID)
+            if bytes > 0 { rates.refused(bytes, of: caller.syncID) }
+            throw error.adding(status)
         }
+    }
+
+    /// Whether a body has more than 64 KiB, or may have a thousand times what it has compressed.
+    ///
+    /// Smaller ones may be pulls, which cost no bytes.
+    private static func mayHaveLargeBody(_ request: HTTPRequest) -> Bool {
+        guard let length = request.headers.text(of: "content-length").flatMap({ Int($0) }) else { return true }
+        return length > (request.headers.all("content-encoding").isEmpty ? 64 << 10 : 1 << 10)
     }
 
     /// Refuses other names than loopback's where nobody has to prove an identity: a web page whose name resolves to this machine

@@ -90,10 +90,13 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         demo = configuration.demo ?? authenticator.trustsEveryCaller ? DemoPage() : nil
         responseBudget = ResponseBudget(
             limit: configuration.server.maxAnswerBytesInFlight, maximumWaiting: configuration.maxWaiting)
-        windows = backlog.map { backlog in
+        windows = backlog.map { [rates] backlog in
             let windows = UploadWindows(
                 partitions: history.partitions, target: configuration.callerLag,
-                maximumWaitingBytes: configuration.uploadBytesInFlight / 4, clock: clock)
+                maximumWaitingBytes: configuration.uploadBytesInFlight / 4, clock: clock
+            ) { part in
+                rates.touched(part.touchedBytes, by: part.device)
+            }
             backlog.report(to: windows)
             return windows
         }
@@ -163,7 +166,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         case .openAPI: return .response(Documents.openAPI)
         case .errors: return .response(Documents.errors)
         case .sync, .upload, .pull:
-            let (device, envelope) = try counting(caller) { () throws(Problem) in
+            let (device, envelope) = try counting(caller, bytes: request.body.count) { () throws(Problem) in
                 try Self.checkMediaType(request)
                 let read = try read(request, route, caller)
                 try checkRevoked(read.0)

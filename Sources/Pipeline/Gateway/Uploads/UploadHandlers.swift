@@ -153,9 +153,13 @@ extension GatewayHandler {
         let others = partitions(namedBy: envelope, of: caller)
         try checkBacklog(of: caller, naming: others)
         let byteCount = envelope.changes?.byteCount ?? 0
-        if try await windows?.enter(caller.syncID, bytes: byteCount) == true { metrics.delayedUploads.add() }
+        let isDelayed = try await windows?.enter(caller.syncID, bytes: byteCount) ?? false
         let upload: UploadReference
         do {
+            if isDelayed {
+                metrics.delayedUploads.add()
+                try rates.checkBytes(of: device, besides: byteCount)
+            }
             upload = try await append(caller, device, envelope, schema, bytes: byteCount)
         } catch {
             windows?.failed(caller.syncID)
@@ -175,7 +179,7 @@ extension GatewayHandler {
         try checkRevoked(device)
         try quota.enter(caller.syncID, bytes: bytes)
         defer { quota.leave(caller.syncID, bytes: bytes) }
-        var outcomeLimits = limits.outcome
+        var outcomeLimits = limits.outcome(isAtomic: envelope.isAtomic)
         // A face may have added changes of its own to as many as are allowed.
         outcomeLimits.maxChanges = max(outcomeLimits.maxChanges, envelope.changeCount)
         let message = ChangeBatch(

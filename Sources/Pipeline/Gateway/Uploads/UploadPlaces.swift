@@ -135,6 +135,12 @@ struct UploadPlaces {
         return true
     }
 
+    /// The large parts of a report that no earlier one had, of this fan-out or of another with the same stream.
+    func newParts(of report: StreamReport) -> [StreamReport.LargePart] {
+        let known = streams[report.partition].known.uploads
+        return report.largeParts.filter { part in known[part.source].map { $0 < part.progress } ?? true }
+    }
+
     /// Takes what a stream has applied.
     ///
     /// - Returns: the uploads that have no place any more.
@@ -146,7 +152,7 @@ struct UploadPlaces {
         let isNews = report.uploads.contains { source, progress in
             streams[number].known.uploads[source].map { $0 < progress } ?? true
         }
-        streams[number].known.merge(report)
+        streams[number].known.merge(report.lasting)
         guard isNews else { return [] }
         var passed: [Upload] = []
         for source in report.uploads.keys.sorted() {

@@ -62,15 +62,21 @@ final class UploadWindows: Sendable {
     private let maximumWaitingBytes: Int
     private let partitioning: Partitioning
     private let clock: GatewayClock
+    private let touched: @Sendable (StreamReport.LargePart) -> Void
     private let state: Mutex<State>
 
     /// - Parameters:
     ///   - target: how long an upload may wait for others of its caller.
     ///   - maximumWaitingBytes: of all uploads that wait for a place; a caller may have as many as are free.
-    init(partitions: Int, target: Duration, maximumWaitingBytes: Int, clock: GatewayClock) {
+    ///   - touched: called once with each large part that a stream reports, whichever gateway accepted its upload.
+    init(
+        partitions: Int, target: Duration, maximumWaitingBytes: Int, clock: GatewayClock,
+        touched: @escaping @Sendable (StreamReport.LargePart) -> Void = { _ in }
+    ) {
         self.target = target
         self.maximumWaitingBytes = maximumWaitingBytes
         self.clock = clock
+        self.touched = touched
         partitioning = Partitioning(count: partitions)
         state = Mutex(State(places: UploadPlaces(partitions: partitions, patience: Self.patience)))
     }
@@ -158,11 +164,14 @@ final class UploadWindows: Sendable {
     /// A stream has applied something.
     func passed(_ report: StreamReport) {
         let now = clock.now()
-        let admitted: [(SyncID, [Waiter])] = state.withLock { state in
+        let (parts, admitted): ([StreamReport.LargePart], [(SyncID, [Waiter])]) = state.withLock { state in
+            let parts = state.places.newParts(of: report)
             let ended = state.places.report(report, at: now)
             for upload in ended { adapt(upload, at: now, &state) }
-            return ended.map { ($0.caller, freed($0.caller, &state, now)) }
+            return (parts, ended.map { ($0.caller, freed($0.caller, &state, now)) })
         }
+        // Before those that waited continue, whose tokens these may have taken.
+        for part in parts { touched(part) }
         for (caller, waiters) in admitted { fulfil(waiters, of: caller) }
     }
 

@@ -96,7 +96,15 @@ enum LinkSamples {
             StreamReport(
                 partition: 1,
                 uploads: [1: UploadProgress(offset: 2, part: 0), 3: UploadProgress(offset: 0, part: 7)],
-                partsElsewhere: [0: 2, 3: 0]),
+                partsElsewhere: [0: 2, 3: 0],
+                largeParts: [
+                    StreamReport.LargePart(
+                        source: 3, progress: UploadProgress(offset: 0, part: 7),
+                        device: Device(caller: owner, knowledgeID: device), touchedBytes: 4096),
+                    StreamReport.LargePart(
+                        source: 0, progress: UploadProgress(offset: 0, part: 0),
+                        device: Device(caller: owner, knowledgeID: device), touchedBytes: .max),
+                ]),
         ]), .passed([]), .pong, .goodbye("the fan-out stops"), .unknown,
     ]
 }

@@ -37,6 +37,7 @@ import Testing
         let step = try order(&partition, edit(0), edit(1), edit(2), edit(3))
         #expect(step.statuses.map(\.name) == ["applied", "applied", "applied", "batch_rows_too_large"])
         #expect(step.statuses.last == Self.refusal)
+        #expect(step.touchedBytes == 13)
         #expect(partition.row(.note, "3") == before.row(.note, "3"))
         // The client sends it again.
         #expect(try order(&partition, edit(3)).statuses.map(\.name) == ["applied"])
@@ -64,6 +65,23 @@ import Testing
         let step = try order(
             &partition, edit(0), .edit(.note, [large], id: "0"), edit(0), edit(1), edit(1), edit(2))
         #expect(step.statuses.map(\.name) == Array(repeating: "applied", count: 6))
+    }
+
+    @Test(arguments: [(7, 0), (8, 4)]) func resultsHaveTheSizeSinceRulesVersion8(rules: Int, size: Int) throws {
+        var partition = try partition(4)
+        var part = partition.part([edit(0)], batch: nil, isAtomic: false)
+        part.rules = rules
+        #expect(try partition.order(part).touchedBytes == size)
+    }
+
+    /// They have been read, whatever becomes of the changes.
+    @Test func rowsOfRefusedChangesCountAsTouched() throws {
+        var partition = try partition(4, 5, 4)
+        let aborted = try order(&partition, edit(0), edit(1), edit(1), edit(2), limit: 8, isAtomic: true)
+        #expect(aborted.statuses.contains { $0.name == "batch_aborted" })
+        #expect(aborted.written.isEmpty && aborted.touchedBytes == 9)
+        #expect(try order(&partition, .edit(.note, ["1"], id: "new")).touchedBytes > 0)
+        #expect(try order(&partition).touchedBytes == 0)
     }
 
     @Test func changesToRowsTouchedBeforeTheLimitGoOn() throws {

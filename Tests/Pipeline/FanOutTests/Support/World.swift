@@ -109,6 +109,7 @@ final class World {
             epoch: epoch, changesOffset: state.nextOffset, schema: reached.version.hash, upload: part.upload,
             uploadPart: part.part, logTime: part.logTime, timeStamp: step.state.timeStamp, owner: part.owner,
             device: part.device, batch: part.batch, verdict: .repeated, contentHash: part.contentHash)
+        piece.touchedBytes = step.touchedBytes
         piece.summary = part.summary.map { BatchSummary(changeCount: $0.changeCount, otherOwners: $0.otherOwners) }
         switch decision {
         case .ordered(let results, let summary):

@@ -49,7 +49,8 @@ import Testing
 
     /// 400 changes that are answered with one large row, and 300 with a row each.
     @Test func conflictsAreAnsweredWithinTheSizeOfAPage() async throws {
-        let weir = try await TestServer.start(settings: ["gateway.page-bytes": "256KiB"])
+        let weir = try await TestServer.start(
+            settings: ["gateway.page-bytes": "256KiB", "limits.max-nonatomic-row-bytes": "4MiB"])
         var writer = TestDevice(weir, syncID: "abc", knowledgeID: "k1")
         let large = JSON(String(repeating: "x", count: 200_000))
         let text = JSON(String(repeating: "y", count: 5000))
@@ -122,6 +123,30 @@ import Testing
         #expect(first["batch"]["results"].array.suffix(2).allSatisfy { $0["row"].isNull })
         changes.removeFirst(4)
         #expect(try await TestDevice.verdicts(device.sync(changes)) == ["applied", "applied"])
+        #expect(await weir.stop() == 0)
+    }
+
+    /// Ten uploads of a hundred bytes that edit a row of a hundred kilobytes, where one such row may be sent at once.
+    @Test func smallEditsOfALargeRowCountAsTheRow() async throws {
+        let weir = try await TestServer.start(settings: ["gateway.device-bytes-per-second": "10KiB"])
+        var writer = TestDevice(weir, syncID: "abc", knowledgeID: "k1")
+        let large = JSON(String(repeating: "x", count: 100_000))
+        _ = try await writer.sync([TestDevice.change("r", ["holder": large, "label": "l"], table: "seat")])
+        func edit(as device: String) async throws -> DeviceClient.Answer {
+            let change = TestDevice.change("r", ["label": "m"], table: "seat").value
+            return try await writer.client.post(
+                "/v1/upload", ["knowledgeId": JSON(device), "changes": JSON([change])], headers: ["Prefer": "wait=10"])
+        }
+        var refused: DeviceClient.Answer?
+        for _ in 0..<10 where refused == nil {
+            let answer = try await edit(as: "k2")
+            if answer.status == 429 { refused = answer } else { #expect(answer.status == 200) }
+        }
+        #expect(refused?.headers["ratelimit"]?.contains("device-bytes") == true)
+        // Other devices have bytes of their own, and pulls cost none.
+        #expect(try await edit(as: "k3").status == 200)
+        var reader = TestDevice(weir, syncID: "abc", knowledgeID: "k2")
+        try await reader.drain()
         #expect(await weir.stop() == 0)
     }
 

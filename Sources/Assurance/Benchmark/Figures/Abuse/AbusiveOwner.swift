@@ -117,10 +117,17 @@ struct AbusiveOwner: Sendable {
             return AbusePattern(kind: kind, requests: [device.upload(changes: changes, waitSeconds: 10)])
         case .edits:
             let edits = Self.changes(0..<rows) { #"{"table":"file","id":"r\#($0)","values":{"label":"m"}}"# }
+            // As many as the limit of an atomic batch allows.
+            let together = Self.changes(0..<min(rows, 20)) {
+                #"{"table":"file","id":"r\#($0)","values":{"label":"n"}}"#
+            }
             let deletes = Self.changes(0..<(rows / 3)) { #"{"table":"file","id":"r\#($0)","deleted":true}"# }
             return AbusePattern(
                 kind: kind,
-                requests: [device.upload(changes: edits, waitSeconds: 10), device.upload(changes: deletes)])
+                requests: [
+                    device.upload(changes: edits, waitSeconds: 10),
+                    device.upload(changes: together, isAtomic: true, waitSeconds: 10), device.upload(changes: deletes),
+                ])
         case .refusals:
             let long = String(repeating: "x", count: 250)
             let named = Self.changes(0..<refusals) { #"{"table":"t","id":"\#(long)\#($0)"}"# }
