@@ -9,7 +9,7 @@ import Testing
                 maxBatchBytes: 5000,
                 outcome: OutcomeLimits(
                     maxChanges: 6, maxValueBytes: 70, maxRowBytes: 80, maxBatchRowBytes: 90, maxOwnerRows: 7,
-                    maxOwnerBytes: 0), maxNonatomicRowBytes: 85)
+                    maxOwnerBytes: 0))
             $0.configuration.keepAlive = .seconds(8)
         } test: { gateway in
             let answer = try await gateway.exchange("GET", "/v1/schema")
@@ -21,7 +21,7 @@ import Testing
                     + #"{"name":"pay","type":"decimal(10,2)","nullable":true,"default":"0.00"}]},"#
                     + #"{"name":"address","policy":"lastSyncWins","rank":1,"columns":["#
                     + #"{"name":"owner","type":"text","nullable":true,"references":"person","onDelete":"reassign"}]}],"#
-                    + #""limits":{"maxBatchBytes":5000,"maxChanges":6,"maxValueBytes":70,"maxRowBytes":80,"maxBatchRowBytes":90,"maxNonatomicRowBytes":85,"maxOwnerRows":7,"maxOwnerBytes":0,"maxLimit":10000,"maxWait":50,"keepAlive":8}}"#
+                    + #""limits":{"maxBatchBytes":5000,"maxChanges":6,"maxValueBytes":70,"maxRowBytes":80,"maxBatchRowBytes":90,"maxOwnerRows":7,"maxOwnerBytes":0,"maxLimit":10000,"maxWait":50,"keepAlive":8}}"#
             )
         }
     }

@@ -33,23 +33,6 @@ import Testing
         }
     }
 
-    @Test(arguments: [(8, 8), (12, 10)])
-    func aBatchThatIsNotAtomicMayTouchFewerRows(limit: Int, expected: Int) async throws {
-        try await withGateway {
-            $0.limits = SyncLimits(outcome: OutcomeLimits(maxBatchRowBytes: 10), maxNonatomicRowBytes: limit)
-        } test: { gateway in
-            for flag in ["", #""atomic":false,"#, #""atomic":true,"#] {
-                let body = #"{"knowledgeId":"k1",\#(flag)"changes":[{}]}"#
-                let answer = try await gateway.exchange("POST", "/v1/upload", body)
-                #expect(answer.status == 202)
-            }
-            let limits = try gateway.batches.map(\.limits.maxBatchRowBytes)
-            #expect(limits == [expected, expected, 10])
-            let schema = try await gateway.exchange("GET", "/v1/schema").text
-            #expect(schema.contains(#""maxBatchRowBytes":10,"maxNonatomicRowBytes":\#(expected),"#))
-        }
-    }
-
     @Test func usesTheNewestSchemaVersionForNoneOrAnUnknownOne() async throws {
         try await withGateway { gateway in
             for version in ["", #""schemaVersion":"ffffffffffffffffffffffffffffffff","#, #""schemaVersion":null,"#] {

@@ -69,9 +69,6 @@ extension Catalog {
         .statement(
             "a result does not have the size of the rows that its part touched", in: deciding,
             "result.touchedBytes = step.touchedBytes"),
-        .expression(
-            "a batch that is not atomic has the limit of an atomic one", in: "Model/SyncModel/Changes/Change.swift",
-            "min(limits.maxBatchRowBytes, maxNonatomicRowBytes)", "limits.maxBatchRowBytes"),
         .statement(
             "a row that leaves the overlay while the tables are read is lost", in: deciding,
             "lookups.known.rows[key] = row"),

@@ -55,7 +55,7 @@ final class AdmissionModel: @unchecked Sendable {
                 "\(name(part)): refusals \(part.hasIngestRefusal), atomic \(part.isAtomic); \(mine.count) sent, "
                     + "\(admitted.count) admitted")
         }
-        if part.maxBatchRowBytes != world.scenario.maxRowBytes(isAtomic: batch.isAtomic) {
+        if part.maxBatchRowBytes != world.scenario.maxBatchRowBytes {
             world.fail(.limits, "\(name(part)) may touch rows of \(part.maxBatchRowBytes) bytes")
         }
         if part.maxOwnerRows != world.scenario.maxOwnerRows || part.maxOwnerBytes != world.scenario.maxOwnerBytes {

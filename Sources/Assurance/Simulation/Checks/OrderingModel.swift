@@ -132,7 +132,7 @@ final class OrderingModel: @unchecked Sendable {
         for change in part.changes {
             let key = RowKey(table: change.table, owner: part.owner, id: change.id)
             if counted[key] == nil {
-                guard counted.values.reduce(0, +) < world.scenario.maxRowBytes(isAtomic: part.isAtomic) else {
+                guard counted.values.reduce(0, +) < world.scenario.maxBatchRowBytes else {
                     expected.append(.refused(.batchRowsTooLarge, message: ""))
                     mustAbort = true
                     continue

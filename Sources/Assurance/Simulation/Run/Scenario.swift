@@ -27,8 +27,6 @@ struct Scenario {
     let maxBatchBytes = 64 << 10
     /// The size of the rows that a batch may change; small in some runs, so that few rows reach it.
     let maxBatchRowBytes: Int
-    /// Where it is less, that of a batch which is not atomic.
-    let maxNonatomicRowBytes: Int
     /// The quota of an owner; small in some runs, so that few rows exceed it.
     let maxOwnerRows: Int
     let maxOwnerBytes: Int
@@ -95,21 +93,6 @@ struct Scenario {
         versions = quotas.once(in: 2) ? SimulatedSchema.versions : [SimulatedSchema.versions[0]]
         schemas = Self.history(of: versions)
         largeStepBytes = quotas.once(in: 2) ? 1 : IngestConfiguration().largeStepBytes
-        maxNonatomicRowBytes = quotas.once(in: 4) ? quotas.number(10...120) : maxBatchRowBytes
-    }
-
-    /// What the models expect.
-    func maxRowBytes(isAtomic: Bool) -> Int {
-        isAtomic || maxNonatomicRowBytes > maxBatchRowBytes ? maxBatchRowBytes : maxNonatomicRowBytes
-    }
-
-    /// Those of the gateways.
-    var limits: SyncLimits {
-        SyncLimits(
-            maxBatchBytes: maxBatchBytes,
-            outcome: OutcomeLimits(
-                maxBatchRowBytes: maxBatchRowBytes, maxOwnerRows: maxOwnerRows, maxOwnerBytes: maxOwnerBytes),
-            maxNonatomicRowBytes: maxNonatomicRowBytes)
     }
 
     /// The first versions.

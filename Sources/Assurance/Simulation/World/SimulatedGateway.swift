@@ -35,7 +35,12 @@ final class SimulatedGateway: @unchecked Sendable {
             log: log, link: SimulatedLink(world: world, process: process),
             authenticator: world.issuer.authenticator(world.clock),
             history: world.scenario.history, schemas: { schemas.now },
-            limits: world.scenario.limits, configuration: configuration, backlog: backlog, clock: world.clock)
+            limits: SyncLimits(
+                maxBatchBytes: world.scenario.maxBatchBytes,
+                outcome: OutcomeLimits(
+                    maxBatchRowBytes: world.scenario.maxBatchRowBytes, maxOwnerRows: world.scenario.maxOwnerRows,
+                    maxOwnerBytes: world.scenario.maxOwnerBytes)),
+            configuration: configuration, backlog: backlog, clock: world.clock)
     }
 
     /// Answers a request; `nil` where the client gets no answer: it timed out, the process died, or the answer was lost.

@@ -59,13 +59,8 @@ package struct LimitsConfiguration: ConfigurationComponent {
         Setting(
             "max-batch-row-bytes", \.limits.outcome.maxBatchRowBytes,
             .byteSize(in: 16...OutcomeLimits.greatest.maxBatchRowBytes),
-            "Size of all rows of one owner that an atomic batch changes, as they are before it; changes to further rows are refused. "
+            "Size of all rows of one owner that a batch changes, as they are before it; changes to further rows are refused. "
                 + "Ordering needs several times this for such a batch. By default at least max-row-bytes.")
-        Setting(
-            "max-nonatomic-row-bytes", \.limits.maxNonatomicRowBytes,
-            .byteSize(in: 16...OutcomeLimits.greatest.maxBatchRowBytes),
-            "The same of a batch that is not atomic, where it is less than max-batch-row-bytes: the others of a partition wait for such a "
-                + "batch, and its client sends the further changes in the next ones.")
         Setting(
             "max-owner-rows", \.limits.outcome.maxOwnerRows, .integer(in: 0...OutcomeLimits.greatest.maxOwnerRows),
             "Rows that an owner may have, and ten times as many together with deleted ones; 0 for any number.")

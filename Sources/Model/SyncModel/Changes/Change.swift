@@ -294,24 +294,10 @@ package struct SyncLimits: Sendable, Hashable {
 
     /// The whole request, decompressed.
     package var maxBatchBytes: Int
-    /// Those of atomic batches; others have also ``maxNonatomicRowBytes``.
     package var outcome: OutcomeLimits
-    /// ``OutcomeLimits/maxBatchRowBytes`` of batches that are not atomic, where that is less: what exceeds it can be sent again in
-    /// another batch.
-    package var maxNonatomicRowBytes: Int
 
-    package init(
-        maxBatchBytes: Int = 4 << 20, outcome: OutcomeLimits = standardOutcome, maxNonatomicRowBytes: Int = 1 << 20
-    ) {
+    package init(maxBatchBytes: Int = 4 << 20, outcome: OutcomeLimits = standardOutcome) {
         self.maxBatchBytes = maxBatchBytes
         self.outcome = outcome
-        self.maxNonatomicRowBytes = maxNonatomicRowBytes
-    }
-
-    /// The limits that a batch gets.
-    package func outcome(isAtomic: Bool) -> OutcomeLimits {
-        var limits = outcome
-        if !isAtomic { limits.maxBatchRowBytes = min(limits.maxBatchRowBytes, maxNonatomicRowBytes) }
-        return limits
     }
 }

@@ -23,7 +23,7 @@ extension GatewayHandler {
         let numbers = [
             limits.maxBatchBytes, limits.outcome.maxChanges, limits.outcome.maxValueBytes,
             limits.outcome.maxRowBytes, limits.outcome.maxBatchRowBytes, limits.outcome.maxOwnerRows,
-            limits.outcome.maxOwnerBytes, limits.maxNonatomicRowBytes,
+            limits.outcome.maxOwnerBytes,
             Int(configuration.keepAlive.components.seconds),
         ]
         let tag = "W/\"\(newest.version.hash)-\(history.epoch)-\(numbers.map(String.init).joined(separator: "."))\""
@@ -50,7 +50,6 @@ extension GatewayHandler {
                 writer.member("maxValueBytes", limits.outcome.maxValueBytes)
                 writer.member("maxRowBytes", limits.outcome.maxRowBytes)
                 writer.member("maxBatchRowBytes", limits.outcome.maxBatchRowBytes)
-                writer.member("maxNonatomicRowBytes", limits.outcome(isAtomic: false).maxBatchRowBytes)
                 writer.member("maxOwnerRows", limits.outcome.maxOwnerRows)
                 writer.member("maxOwnerBytes", limits.outcome.maxOwnerBytes)
                 writer.member("maxLimit", Envelope.maximumLimit)

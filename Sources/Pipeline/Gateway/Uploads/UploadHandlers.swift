@@ -179,7 +179,7 @@ extension GatewayHandler {
         try checkRevoked(device)
         try quota.enter(caller.syncID, bytes: bytes)
         defer { quota.leave(caller.syncID, bytes: bytes) }
-        var outcomeLimits = limits.outcome(isAtomic: envelope.isAtomic)
+        var outcomeLimits = limits.outcome
         // A face may have added changes of its own to as many as are allowed.
         outcomeLimits.maxChanges = max(outcomeLimits.maxChanges, envelope.changeCount)
         let message = ChangeBatch(

@@ -49,8 +49,7 @@ import Testing
 
     /// 400 changes that are answered with one large row, and 300 with a row each.
     @Test func conflictsAreAnsweredWithinTheSizeOfAPage() async throws {
-        let weir = try await TestServer.start(
-            settings: ["gateway.page-bytes": "256KiB", "limits.max-nonatomic-row-bytes": "4MiB"])
+        let weir = try await TestServer.start(settings: ["gateway.page-bytes": "256KiB"])
         var writer = TestDevice(weir, syncID: "abc", knowledgeID: "k1")
         let large = JSON(String(repeating: "x", count: 200_000))
         let text = JSON(String(repeating: "y", count: 5000))
