@@ -137,8 +137,9 @@ private actor Resident {
         await thread.close()
     }
 
-    /// Where the system has time slices of threads.
-    @Test func threadsHaveShorterTimeSlicesThanThoseInTheBackground() async throws {
+    /// Where the system has time slices of threads, as for none with the policy `idle`.
+    @Test(.enabled(if: sched_getscheduler(0) == SCHED_OTHER))
+    func threadsHaveShorterTimeSlicesThanThoseInTheBackground() async throws {
         let starter = try DedicatedThread(name: "starter")
         let (first, second, own) = try await starter.run {
             let before = weir_time_slice()
