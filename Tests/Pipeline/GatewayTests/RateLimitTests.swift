@@ -128,13 +128,20 @@ private func gzip(_ bytes: [UInt8]) -> [UInt8] {
                 ]))
     }
 
-    @Test func countsTheRowsThatChangesTouched() async throws {
+    /// A gateway whose devices may send or touch 1000 bytes a second, with reports of streams by the test.
+    private func withStreams(test: (TestGateway, UploadBacklog) async throws -> Void) async throws {
         let backlog = UploadBacklog(partitions: 4, maximumLag: .seconds(60))
         try await withGateway {
             $0.backlog = backlog
             $0.configuration.deviceRates = Rates(bytes: 1000)
             $0.metrics = registry
-        } test: { gateway in
+        } test: {
+            try await test($0, backlog)
+        }
+    }
+
+    @Test func countsTheRowsThatChangesTouched() async throws {
+        try await withStreams { gateway, backlog in
             func send(_ device: String = "k1") async throws -> HTTPClient.Answer {
                 try await gateway.exchange("POST", "/v1/upload", body(device, changes: 1))
             }
@@ -155,12 +162,7 @@ private func gzip(_ bytes: [UInt8]) -> [UInt8] {
 
     /// Many are accepted before the first of them is known to have touched much.
     @Test func anUploadThatHasWaitedIsRefusedWhereOthersHaveTakenItsBytes() async throws {
-        let backlog = UploadBacklog(partitions: 4, maximumLag: .seconds(60))
-        try await withGateway {
-            $0.backlog = backlog
-            $0.configuration.deviceRates = Rates(bytes: 1000)
-            $0.metrics = registry
-        } test: { gateway in
+        try await withStreams { gateway, backlog in
             func send(_ device: String = "k1") async throws -> Int {
                 try await gateway.exchange("POST", "/v1/upload", body(device, changes: 1)).status
             }

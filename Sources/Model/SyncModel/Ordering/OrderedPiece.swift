@@ -55,8 +55,7 @@ package struct OrderedPiece: Sendable, Hashable {
         epoch: String, changesOffset: Int64, piece: Int = 0, isLast: Bool = true, schema: String,
         upload: UploadReference, uploadPart: Int, logTime: Int64, timeStamp: TimeStamp, owner: SyncID, device: Device,
         batch: Int64?, verdict: Verdict, contentHash: [UInt8] = [], touchedBytes: Int = 0,
-        rows: [WrittenRow] = [],
-        results: [ChangeResult] = [], summary: BatchSummary? = nil
+        rows: [WrittenRow] = [], results: [ChangeResult] = [], summary: BatchSummary? = nil
     ) {
         self.epoch = epoch
         self.changesOffset = changesOffset

@@ -148,6 +148,7 @@ final class RateLimits: Sendable {
     /// What one part has above ``weighed`` counts four times: the others of a partition wait for all of it. The bound is for streams that
     /// were away, whose uploads are reported all at once. Where all entries are needed nothing is taken.
     func touched(_ bytes: Int, by device: Device) {
+        guard !fields.isEmpty else { return }
         let now = seconds()
         let once = min(bytes, Self.weighed)
         let cost = RateCost(bytes: once + 4 * min(bytes - once, 1 << 40), requests: 0)
@@ -160,6 +161,7 @@ final class RateLimits: Sendable {
 
     /// Takes a caller's tokens for a body that was refused, down to as many below none as a full bucket has.
     func refused(_ bytes: Int, of caller: SyncID) {
+        guard !fields.isEmpty else { return }
         let now = seconds()
         shard(of: caller).state.withLock { state in
             guard makeRoom(&state, now) else { return }
