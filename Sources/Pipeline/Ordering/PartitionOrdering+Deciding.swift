@@ -239,8 +239,8 @@ extension PartitionOrdering {
             epoch: part.epoch, changesOffset: source.offset, schema: schema.version.hash, upload: part.upload,
             uploadPart: part.part, logTime: part.logTime, timeStamp: step.state.timeStamp, owner: part.owner,
             device: part.device, batch: part.batch, verdict: .repeated, contentHash: part.contentHash)
-        // Its other parts are ordered by themselves, so that gateways wait for them whatever becomes of this one.
         result.touchedBytes = step.touchedBytes
+        // Its other parts are ordered by themselves, so that gateways wait for them whatever becomes of this one.
         result.summary = part.summary.map { BatchSummary(changeCount: $0.changeCount, otherOwners: $0.otherOwners) }
         switch decision {
         case .ordered(let results, let summary):

@@ -148,25 +148,22 @@ final class RateLimits: Sendable {
     /// What one part has above ``weighed`` counts four times: the others of a partition wait for all of it. The bound is for streams that
     /// were away, whose uploads are reported all at once. Where all entries are needed nothing is taken.
     func touched(_ bytes: Int, by device: Device) {
-        guard !fields.isEmpty else { return }
-        let now = seconds()
         let once = min(bytes, Self.weighed)
-        let cost = RateCost(bytes: once + 4 * min(bytes - once, 1 << 40), requests: 0)
-        shard(of: device.caller).state.withLock { state in
-            guard makeRoom(&state, now) else { return }
-            state.callers[device.caller, default: TokenBuckets(at: now)].charge(cost, callerLimits, at: now)
-            state.devices[device, default: TokenBuckets(at: now)].charge(cost, deviceLimits, at: now)
-        }
+        charge(once + 4 * min(bytes - once, 1 << 40), to: device.caller, device)
     }
 
     /// Takes a caller's tokens for a body that was refused, down to as many below none as a full bucket has.
-    func refused(_ bytes: Int, of caller: SyncID) {
+    func refused(_ bytes: Int, of caller: SyncID) { charge(bytes, to: caller) }
+
+    private func charge(_ bytes: Int, to caller: SyncID, _ device: Device? = nil) {
         guard !fields.isEmpty else { return }
         let now = seconds()
+        let cost = RateCost(bytes: bytes, requests: 0)
         shard(of: caller).state.withLock { state in
             guard makeRoom(&state, now) else { return }
-            let cost = RateCost(bytes: bytes, requests: 0)
             state.callers[caller, default: TokenBuckets(at: now)].charge(cost, callerLimits, at: now)
+            guard let device else { return }
+            state.devices[device, default: TokenBuckets(at: now)].charge(cost, deviceLimits, at: now)
         }
     }
 

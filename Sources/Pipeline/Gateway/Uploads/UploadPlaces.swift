@@ -83,6 +83,11 @@ struct UploadPlaces {
         func hasPassed(_ upload: UploadReference) -> Bool {
             known.uploads[upload.partition].map { $0.offset >= upload.offset } ?? false
         }
+
+        /// Whether no report before named a part, or a later one, of a partition of `uploads`.
+        func isNews(_ progress: UploadProgress, of source: Int) -> Bool {
+            known.uploads[source].map { $0 < progress } ?? true
+        }
     }
 
     /// Uploads of a partition that are tracked; as long as it has more, the others count no longer once they are durable.
@@ -137,8 +142,8 @@ struct UploadPlaces {
 
     /// The large parts of a report that no earlier one had, of this fan-out or of another with the same stream.
     func newParts(of report: StreamReport) -> [StreamReport.LargePart] {
-        let known = streams[report.partition].known.uploads
-        return report.largeParts.filter { part in known[part.source].map { $0 < part.progress } ?? true }
+        let stream = streams[report.partition]
+        return report.largeParts.filter { stream.isNews($0.progress, of: $0.source) }
     }
 
     /// Takes what a stream has applied.
@@ -149,9 +154,7 @@ struct UploadPlaces {
         // The time of an outage is no cost of the upload that ends it.
         let wasStalled = now - streams[number].progress >= patience
         streams[number].progress = now
-        let isNews = report.uploads.contains { source, progress in
-            streams[number].known.uploads[source].map { $0 < progress } ?? true
-        }
+        let isNews = report.uploads.contains { streams[number].isNews($0.value, of: $0.key) }
         streams[number].known.merge(report.lasting)
         guard isNews else { return [] }
         var passed: [Upload] = []
