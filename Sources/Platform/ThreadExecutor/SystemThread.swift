@@ -1,5 +1,6 @@
 import CThreads
 import Glibc
+import Synchronization
 
 /// Starts a detached thread that runs the closure; 0 or the error of the system.
 package func startDetachedThread(stackSize: Int, _ body: @escaping @Sendable () -> Void) -> Int32 {
@@ -46,6 +47,29 @@ func lowerPriorityOfCurrentThread() {
 /// short to do waits until the one that computes has used its time slice, at each of the threads that a request passes: Linux since
 /// 6.12 prefers what has the shorter slice, and before it what has waited. The share of each thread stays the same.
 package func preferThreadsThatWakeUp() { weir_set_time_slice(100_000) }
+
+/// The processor time that a computation takes on the thread that runs it, whatever else the processors do meanwhile.
+package final class ComputingTime: Sendable {
+    private let total = Atomic(0)
+
+    package init() {}
+
+    /// Of the computations that have ended.
+    package var nanoseconds: Int { total.load(ordering: .relaxed) }
+
+    package func measure<Value, Failure: Error>(_ computation: () throws(Failure) -> Value) throws(Failure) -> Value {
+        let start = Self.ofThread()
+        defer { total.wrappingAdd(Self.ofThread() - start, ordering: .relaxed) }
+        return try computation()
+    }
+
+    private static func ofThread() -> Int {
+        var time = timespec()
+        // Cannot fail with this clock and a valid address.
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Int(time.tv_sec) * 1_000_000_000 + Int(time.tv_nsec)
+    }
+}
 
 private final class ThreadStart: Sendable {
     let body: @Sendable () -> Void

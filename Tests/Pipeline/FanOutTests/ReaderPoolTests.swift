@@ -6,6 +6,7 @@ import Metrics
 import SyncModel
 import Synchronization
 import Testing
+import ThreadExecutor
 
 @testable import FanOut
 
@@ -34,25 +35,50 @@ import Testing
         }
     }
 
-    @Test func anOwnerWithManyReadsLeavesAThreadToOthers() async throws {
+    @Test func anOwnerWithLongReadsLeavesAThreadToOthers() async throws {
         let world = World()
         let twoThreads = { (configuration: inout FanOutConfiguration) in configuration.readerThreads = 2 }
         try world.upload([.person("p1")])
         try await withFanOut(world, configure: twoThreads) { service in
             try await service.caughtUp(with: world)
             let reads = OrderedReads(fanOut: service.fanOut, partition: try service.fanOut.served("abc"))
-            let releases = [DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)]
-            // The first is its owner's only one, so both threads are taken.
-            let held = releases.map { reads.start("a", until: $0) }
-            for (_, began) in held { await began.value() }
-            let queued = (0..<3).map { _ in reads.start("a").task }
-            let other = reads.start("b").task
-            releases[0].signal()
-            try await other.value
+            let releases = (0..<3).map { _ in DispatchSemaphore(value: 0) }
+            // Not known yet to be long, so that it may have either thread.
+            try await reads.start("a", computing: .milliseconds(6)).task.value
+            let ofA = reads.start("a", until: releases[0])
+            await ofA.1.value()
+            let alsoOfA = reads.start("a", until: releases[1])
+            let ofB = reads.start("b", until: releases[2])
+            await ofB.1.value()
             #expect(reads.order.withLock { $0 } == ["a", "a", "b"])
+            // Also while that thread has nothing to do.
+            releases[2].signal()
+            try await ofB.task.value
+            try await reads.start("c").task.value
+            #expect(reads.order.withLock { $0 } == ["a", "a", "b", "c"])
+            for release in releases[..<2] { release.signal() }
+            for (task, _) in [ofA, alsoOfA] { try await task.value }
+        }
+    }
+
+    /// As of a device that syncs while another one has a long poll: both read what the first has written.
+    @Test func anOwnerWithShortReadsHasBothThreads() async throws {
+        let world = World()
+        let twoThreads = { (configuration: inout FanOutConfiguration) in configuration.readerThreads = 2 }
+        try world.upload([.person("p1")])
+        try await withFanOut(world, configure: twoThreads) { service in
+            try await service.caughtUp(with: world)
+            let reads = OrderedReads(fanOut: service.fanOut, partition: try service.fanOut.served("abc"))
+            let releases = (0..<2).map { _ in DispatchSemaphore(value: 0) }
+            let held = ["a", "b"].map { reads.start($0, until: releases[$0 == "a" ? 0 : 1]) }
+            for (_, began) in held { await began.value() }
+            let queued = (0..<2).map { _ in reads.start("c").task }
+            // The first thread was taken first.
+            releases[0].signal()
+            for task in queued { try await task.value }
+            #expect(reads.order.withLock { $0 } == ["a", "b", "c", "c"])
             releases[1].signal()
-            for task in held.map(\.task) + queued { try await task.value }
-            #expect(reads.order.withLock { $0 }.count == 6)
+            for (task, _) in held { try await task.value }
         }
     }
 
@@ -116,13 +142,20 @@ private final class OrderedReads: Sendable {
     }
 
     /// Starts a read, which is queued or runs when this returns.
-    func start(_ owner: SyncID, until release: DispatchSemaphore? = nil) -> (task: Task<Void, any Error>, Promise<Void>)
-    {
+    ///
+    /// - Parameter time: that it has a processor for.
+    func start(
+        _ owner: SyncID, until release: DispatchSemaphore? = nil, computing time: Duration = .zero
+    ) -> (task: Task<Void, any Error>, Promise<Void>) {
         let began = Promise<Void>()
         let task = Task.immediate {
             try await self.fanOut.read(self.partition, of: owner, generation: self.partition.generation()) { _ in
                 self.order.withLock { $0.append(owner) }
                 began.fulfil(())
+                let computing = ComputingTime()
+                while computing.nanoseconds < Int(time / .nanoseconds(1)) {
+                    computing.measure { _ = (0..<10_000).reduce(0, ^) }
+                }
                 release?.wait()
             }
         }

@@ -1,5 +1,6 @@
 import AsyncPrimitives
 import FanOutLink
+import Metrics
 import SyncModel
 import Synchronization
 import ThreadExecutor
@@ -7,8 +8,8 @@ import ThreadExecutor
 /// The threads that read stream files.
 ///
 /// Each has its own connection to every file that it reads. Owners take turns, and every read is bounded (``PageStep``,
-/// ``RowSearch``). The first of several threads is for owners that have one read at a time, and the others run in the background, so
-/// that the reads of an owner with many hardly delay those of others.
+/// ``RowSearch``). The first of several threads is for owners whose reads are short, and the others run in the background, so that
+/// long reads, of which one owner may have many, hardly delay those of others.
 final class ReaderPool: Sendable {
     /// Whose turn a read takes.
     private struct Key: Hashable {
@@ -24,6 +25,8 @@ final class ReaderPool: Sendable {
         /// The running and queued reads of each key; in total at most ``FanOutConfiguration/maximumReads``.
         var counts: [Key: Int] = [:]
         var total = 0
+        /// The owners that had a long read lately, and since when.
+        var long: [Key: Stopwatch] = [:]
         /// The running reads of each partition.
         var running: [Int: Int] = [:]
         /// Partitions whose reads wait, with what is fulfilled by their last running read.
@@ -36,9 +39,9 @@ final class ReaderPool: Sendable {
         mutating func start(of threads: Int) -> [(turn: Promise<Int>, thread: Int)] {
             var started: [(turn: Promise<Int>, thread: Int)] = []
             for thread in idle.sorted() {
-                let isForSingleReads = thread == 0 && threads > 1
+                let isForShortReads = thread == 0 && threads > 1
                 let next = queue.take { key, _ in
-                    paused[key.partition] == nil && (!isForSingleReads || counts[key] == 1)
+                    paused[key.partition] == nil && !(isForShortReads && Self.isRecent(long[key]))
                 }
                 guard let next else { continue }
                 idle.removeAll { $0 == thread }
@@ -47,7 +50,24 @@ final class ReaderPool: Sendable {
             }
             return started
         }
+
+        private static func isRecent(_ longRead: Stopwatch?) -> Bool {
+            longRead.map { $0.nanoseconds < ReaderPool.memory } ?? false
+        }
+
+        /// Notes how long a read has computed.
+        mutating func ended(_ key: Key, nanoseconds: Int) {
+            guard nanoseconds >= ReaderPool.longRead else { return }
+            // Few at a time, since each had its milliseconds of a thread.
+            long = long.filter { Self.isRecent($0.value) }
+            long[key] = Stopwatch()
+        }
     }
+
+    /// A read that computes so long may keep others waiting: a page of 1000 small rows takes a millisecond or two.
+    private static let longRead = 5_000_000
+    /// How long an owner's long read is remembered.
+    private static let memory = 5_000_000_000
 
     private let threads: [ReaderThread]
     private let maximum: Int
@@ -81,12 +101,16 @@ final class ReaderPool: Sendable {
         let turn = try enqueue(key)
         // Not cancellable: the thread has to be released.
         let chosen = await turn.value()
-        defer { release(chosen, key) }
+        let time = ComputingTime()
+        defer { release(chosen, key, time.nanoseconds) }
         // The caller is gone.
         if Task.isCancelled { throw .closed }
         do {
             let result = try await threads[chosen].read(
-                partition: partition.number, path: partition.path, generation: generation, body)
+                partition: partition.number, path: partition.path, generation: generation
+            ) { file in
+                try time.measure { try body(file) }
+            }
             // Discards a result when the file was found damaged in the meantime.
             try partition.require(generation: generation)
             return result
@@ -142,7 +166,7 @@ final class ReaderPool: Sendable {
 
     // MARK: Turns
 
-    /// - Returns: fulfilled with the number of a thread, which belongs to the read until ``release(_:_:)``.
+    /// - Returns: fulfilled with the number of a thread, which belongs to the read until ``release(_:_:_:)``.
     private func enqueue(_ key: Key) throws(FanOutError) -> Promise<Int> {
         let turn = Promise<Int>()
         let started = try state.withLock { state throws(FanOutError) in
@@ -159,8 +183,9 @@ final class ReaderPool: Sendable {
         return turn
     }
 
-    private func release(_ thread: Int, _ key: Key) {
+    private func release(_ thread: Int, _ key: Key, _ nanoseconds: Int) {
         let (started, idle, ended) = state.withLock { state in
+            state.ended(key, nanoseconds: nanoseconds)
             state.idle.append(thread)
             state.total -= 1
             state.counts[key] = state.counts[key].flatMap { $0 > 1 ? $0 - 1 : nil }
