@@ -18,9 +18,11 @@ package struct GatewayConfiguration: ConfigurationComponent {
     package var uploadBytesInFlight = 256 << 20
     package var callerBytesInFlight = 32 << 20
     /// A thousand devices that sync once a second; twice what an owner may have in a day.
-    package var callerRates = Rates(requests: 1000, changes: 20_000, bytes: 32 << 20, dailyBytes: 2 << 30)
+    package var callerRates = Rates(
+        requests: 1000, changes: 20_000, bytes: 32 << 20, dailyBytes: 2 << 30, pulledBytes: 64 << 20)
     /// More than a device reaches that sends one request after the other, beyond what it may save up.
-    package var deviceRates = Rates(requests: 50, changes: 5000, bytes: 4 << 20)
+    package var deviceRates = Rates(requests: 50, changes: 5000, bytes: 4 << 20, pulledBytes: 16 << 20)
+    package var refusalDelay: Duration = .seconds(1)
     package var callerLag: Duration = .milliseconds(60)
     package var maxLag: Duration = .seconds(60)
     package var deviceInterval: Duration = .seconds(60)
@@ -93,12 +95,18 @@ package struct GatewayConfiguration: ConfigurationComponent {
         Setting(
             "caller-bytes-in-flight", \.callerBytesInFlight, .byteSize(in: 1024...(1 << 40)),
             "Size of one caller's uploads that the log has not acknowledged yet; beyond it they are refused with 429.")
-        rates("caller", \.callerRates.requests, \.callerRates.changes, \.callerRates.bytes)
+        rates(
+            "caller", \.callerRates.requests, \.callerRates.changes, \.callerRates.bytes, \.callerRates.pulledBytes)
         Setting(
             "caller-bytes-per-day", \.callerRates.dailyBytes, .byteSize(in: 0...(1 << 50)),
             "Bytes a day that one caller's uploads may take in the log: their changes, 64 more for each and 512 for each upload; a day's worth may be sent at once. 0 for no limit."
         )
-        rates("device", \.deviceRates.requests, \.deviceRates.changes, \.deviceRates.bytes)
+        rates(
+            "device", \.deviceRates.requests, \.deviceRates.changes, \.deviceRates.bytes, \.deviceRates.pulledBytes)
+        Setting(
+            "refusal-delay", \.refusalDelay, .duration(in: .zero...(.seconds(60))),
+            "How long a refusal with 429 is held back, so that a client that repeats it at once sends few; at once while requests wait for half of max-waiting."
+        )
         Setting(
             "caller-lag", \.callerLag, .duration(in: .milliseconds(1)...(.seconds(3600))),
             "How much longer than the fastest of the last seconds in its partition, up to 250ms, an upload may take until it can be pulled; while a caller's take longer it may have fewer at a time, down to one, and others of it wait up to 5s."
@@ -118,7 +126,8 @@ package struct GatewayConfiguration: ConfigurationComponent {
 
     private static func rates(
         _ scope: String, _ requests: any WritableKeyPath<Self, Int> & Sendable,
-        _ changes: any WritableKeyPath<Self, Int> & Sendable, _ bytes: any WritableKeyPath<Self, Int> & Sendable
+        _ changes: any WritableKeyPath<Self, Int> & Sendable, _ bytes: any WritableKeyPath<Self, Int> & Sendable,
+        _ pulledBytes: any WritableKeyPath<Self, Int> & Sendable
     ) -> [Setting<Self>] {
         [
             Setting(
@@ -131,6 +140,10 @@ package struct GatewayConfiguration: ConfigurationComponent {
             Setting(
                 "\(scope)-bytes-per-second", bytes, .byteSize(in: 0...(1 << 40)),
                 "Bytes a second of one \(scope)'s uploads, decompressed, and of the rows that they touch, on average over ten seconds; 0 for no limit."
+            ),
+            Setting(
+                "\(scope)-pulled-bytes-per-second", pulledBytes, .byteSize(in: 0...(1 << 40)),
+                "Bytes a second of the pages, outcomes and files that one \(scope) is sent, before compression, on average over ten seconds; 0 for no limit."
             ),
         ]
     }

@@ -34,11 +34,14 @@ import Testing
             "WEIR_GATEWAY_UPLOAD_BYTES_IN_FLIGHT": "13MiB", "WEIR_GATEWAY_CALLER_BYTES_IN_FLIGHT": "14KiB",
             "WEIR_GATEWAY_CALLER_REQUESTS_PER_SECOND": "20", "WEIR_GATEWAY_CALLER_CHANGES_PER_SECOND": "15",
             "WEIR_GATEWAY_CALLER_BYTES_PER_SECOND": "21KiB", "WEIR_GATEWAY_CALLER_BYTES_PER_DAY": "22GiB",
+            "WEIR_GATEWAY_CALLER_PULLED_BYTES_PER_SECOND": "23MiB",
+            "WEIR_GATEWAY_DEVICE_PULLED_BYTES_PER_SECOND": "24MiB",
             "WEIR_GATEWAY_DEVICE_REQUESTS_PER_SECOND": "0",
             "WEIR_GATEWAY_DEVICE_CHANGES_PER_SECOND": "23", "WEIR_GATEWAY_DEVICE_BYTES_PER_SECOND": "0",
             "WEIR_GATEWAY_MAX_LAG": "16ms", "WEIR_GATEWAY_ANSWER_BYTES_IN_FLIGHT": "17MiB",
             "WEIR_GATEWAY_LEAST_READ_RATE": "18KiB",
-            "WEIR_GATEWAY_CALLER_LAG": "19ms", "WEIR_GATEWAY_DEVICE_INTERVAL": "20s",
+            "WEIR_GATEWAY_CALLER_LAG": "19ms", "WEIR_GATEWAY_REFUSAL_DELAY": "25ms",
+            "WEIR_GATEWAY_DEVICE_INTERVAL": "20s",
             "WEIR_GATEWAY_MAX_DEVICES": "21",
             "WEIR_GATEWAY_CORS_ORIGINS": "https://app.example,http://localhost:5173", "WEIR_GATEWAY_DEMO": "false",
         ])
@@ -59,16 +62,19 @@ import Testing
         #expect(read.maxWaiting == 12)
         #expect(read.uploadBytesInFlight == 13 << 20)
         #expect(read.callerBytesInFlight == 14 << 10)
-        #expect(read.callerRates == Rates(requests: 20, changes: 15, bytes: 21 << 10, dailyBytes: 22 << 30))
-        #expect(read.deviceRates == Rates(requests: 0, changes: 23, bytes: 0))
+        #expect(
+            read.callerRates
+                == Rates(requests: 20, changes: 15, bytes: 21 << 10, dailyBytes: 22 << 30, pulledBytes: 23 << 20))
+        #expect(read.deviceRates == Rates(requests: 0, changes: 23, bytes: 0, pulledBytes: 24 << 20))
         #expect(read.maxLag == .milliseconds(16))
         #expect(read.server.maxAnswerBytesInFlight == 17 << 20)
         #expect(read.server.leastReadRate == 18 << 10)
         #expect(read.callerLag == .milliseconds(19))
+        #expect(read.refusalDelay == .milliseconds(25))
         #expect(read.deviceInterval == .seconds(20))
         #expect(read.maxDevices == 21)
         #expect(read.corsOrigins == ["https://app.example", "http://localhost:5173"])
-        #expect(GatewayConfiguration.settings.count == 31)
+        #expect(GatewayConfiguration.settings.count == 34)
     }
 
     @Test(arguments: [

@@ -1,9 +1,11 @@
 import FanOutLink
-import Gateway
 import HTTP
 import SyncModel
 import Synchronization
+import TestClocks
 import Testing
+
+@testable import Gateway
 
 /// What requests to faces take of the limits of memory and of rates.
 extension FaceTests {
@@ -72,6 +74,36 @@ extension FaceTests {
             let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, #"[{"id":"r0"}]"#)
             #expect(answer.status == 429)
             #expect(try await gateway.exchange("GET", "/echo/x", headers: Self.device).status == 200)
+        }
+    }
+
+    /// What has begun is not broken off.
+    @Test func aPieceWaitsUntilTheDeviceMayPullMore() async throws {
+        try await withFace {
+            $0.configuration.deviceRates = Rates(pulledBytes: 1)
+        } test: { gateway in
+            let device = Device(caller: .abc, knowledgeID: KnowledgeID(unchecked: "k1"))
+            let queries = Mutex(0)
+            gateway.link.answerQueries { _ in
+                let isFirst = queries.withLock { queries in
+                    queries += 1
+                    return queries == 1
+                }
+                gateway.handler.rates.pulled(isFirst ? 10 : 1, by: device)
+                return StreamRows(head: TimeStamp(20))
+            }
+            let client = try HTTPClient(port: gateway.port)
+            try await client.send("GET", "/echo/pieces", headers: TestGateway.headers() + Self.device)
+            #expect(try await client.head().status == 200)
+            for piece in 1...2 {
+                await gateway.clock.sleeper(for: .seconds(2))
+                #expect(queries.withLock(\.self) == piece)
+                gateway.clock.advance(by: .seconds(2))
+            }
+            let rest = try await client.restOfChunks()
+            #expect(rest.isComplete)
+            // Another request does not begin before.
+            #expect(try await gateway.exchange("GET", "/echo/pieces", headers: Self.device).status == 429)
         }
     }
 

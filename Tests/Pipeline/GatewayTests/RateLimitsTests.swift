@@ -65,7 +65,9 @@ import Testing
         _ limits: RateLimits, _ caller: SyncID = .abc, _ device: KnowledgeID = .k1, besides own: Int = 0
     ) -> Bool {
         do {
-            try limits.checkBytes(of: Device(caller: caller, knowledgeID: device), besides: own)
+            try limits.check(
+                Device(caller: caller, knowledgeID: device), RateCost(bytes: 1, requests: 0),
+                besides: RateCost(bytes: own, requests: 0))
             return true
         } catch {
             return false

@@ -103,6 +103,7 @@ func withGateway(
     // The clock stands still, so that buckets are never refilled.
     setup.configuration.callerRates = Rates()
     setup.configuration.deviceRates = Rates()
+    setup.configuration.refusalDelay = .zero
     prepare(&setup)
     let link = ScriptedLink()
     let clock = ManualClock()

@@ -118,15 +118,19 @@ extension GatewayHandler {
                         response = try await self.reserving(response, for: caller)
                         try self.checkRevoked(device)
                     } catch {
-                        response = self.respond(to: Problem(error), of: face)
+                        let problem = Problem(error)
+                        await self.delay(problem)
+                        response = self.respond(to: problem, of: face)
                         // A conflict has rows, too.
                         response.reservation = session.takeReservation()
                     }
+                    self.rates.pulled(response.countedBytes, by: device)
                     return response
                 }
             }
         } catch {
-            return .response(respond(to: error, of: face))
+            return isDelayed(error, among: waitingCount + 1)
+                ? inTask(of: face) { throw error } : .response(respond(to: error, of: face))
         }
     }
 
@@ -168,7 +172,9 @@ extension GatewayHandler {
             do {
                 return try await work()
             } catch {
-                return self.respond(to: Problem(error), of: face)
+                let problem = Problem(error)
+                await self.delay(problem)
+                return self.respond(to: problem, of: face)
             }
         }
     }

@@ -29,21 +29,9 @@ extension GatewaySession {
                 .invalidRequest, status: 411, "Content-Length is missing: room is reserved before the file is read")
         }
         return try await files.receive(pieces, count: count, from: device, newest: newest, digest: digest) {
-            try await pace($0)
-        }
-    }
-
-    /// Counts bytes that have arrived, and waits where a rate is reached.
-    private func pace(_ count: Int) async throws {
-        while true {
-            try handler.checkRevoked(device)
-            do throws(Problem) {
-                try handler.rates.take(
-                    RateCost(bytes: count, requests: 0), of: device.caller, device, isRefusal: false)
-                return
-            } catch {
-                guard error.code == .rateLimited, let seconds = error.retryAfter else { throw error }
-                try await handler.clock.sleep(handler.clock.now() + .seconds(seconds))
+            let cost = RateCost(bytes: $0, requests: 0)
+            try await waitForRate { () throws(Problem) in
+                try handler.rates.take(cost, of: device.caller, device, isRefusal: false)
             }
         }
     }
@@ -61,7 +49,7 @@ extension GatewaySession {
 
     private func piece(of file: OwnerFile, _ reader: FileReader) async throws -> FacePiece {
         if let piece = reader.piece() { return piece }
-        try handler.checkRevoked(device)
+        try await waitToPull()
         guard let next = try await bytes(from: reader.position, to: reader.end, of: file) else {
             throw Problem(.notReady, "the file was replaced in the meantime: ask again")
         }
@@ -74,7 +62,8 @@ extension GatewaySession {
         from position: Int, to end: Int, of file: OwnerFile
     ) async throws -> (bytes: ArraySlice<UInt8>, reservation: ResponseReservation)? {
         let deadline = handler.clock.now() + handler.configuration.outcomeWait
-        let reserved = try await handler.reservePage(of: 2 * OwnerFile.chunkSize, for: caller, until: deadline)
+        let reserved = try await handler.reserve(
+            2 * OwnerFile.chunkSize, for: device.caller, until: deadline)
         let (number, offset) = position.quotientAndRemainder(dividingBy: OwnerFile.chunkSize)
         let files = try files
         let chunk = try await OwnerFiles.translating { () async throws(OwnerFileError) in
@@ -82,6 +71,7 @@ extension GatewaySession {
         }
         guard let chunk, offset < chunk.count else { return nil }
         reserved.resize(to: chunk.count)
+        handler.rates.pulled(chunk.count - offset, by: device)
         return (chunk[offset..<min(chunk.count, offset + end - position)], reserved)
     }
 

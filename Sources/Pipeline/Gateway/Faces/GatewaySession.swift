@@ -18,6 +18,8 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     private let reservation = Mutex<ResponseReservation?>(nil)
     /// What a response that is sent in pieces has in memory until it ends.
     private let reservationOfPieces = Mutex<ResponseReservation?>(nil)
+    /// Whether rows are read however much the device has pulled: some are read already, or changes are made, which a refusal would repeat.
+    private let mayRead = Atomic<Bool>(false)
 
     init(
         _ handler: GatewayHandler<Log, Link, Auth>, _ caller: Caller, _ device: Device, _ schema: SchemaHistory.Entry,
@@ -63,6 +65,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             changes: count + refusedCount, bytes: json.count + refusedBytes, requests: 0,
             logged: count == 0 ? 0 : RateCost.logged(bytes: json.count, changes: count, of: caller))
         try handler.rates.take(cost, of: device.caller, device)
+        mayRead.store(true, ordering: .relaxed)
         if count == 0 { return FaceOutcome(results: [], head: .zero) }
         handler.noteUpload(device)
         let envelope = Envelope(changes: json, count: count, isAtomic: isAtomic, schemaVersion: version.hash)
@@ -126,6 +129,9 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
         // A response that is sent in pieces may take hours.
         try handler.checkRevoked(device)
+        if !mayRead.exchange(true, ordering: .relaxed) {
+            try handler.rates.check(device, RateCost(requests: 0, pulled: 1))
+        }
         let deadline = handler.clock.now() + handler.configuration.outcomeWait
         let isStreamed = reservationOfPieces.withLock { $0 != nil }
         let query = StreamQuery(
@@ -147,7 +153,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     }
 
     private func reserve(_ bytes: Int, until deadline: Duration) async throws(Problem) -> ResponseReservation {
-        try await handler.reservePage(of: bytes, for: caller, until: deadline)
+        try await handler.reserve(bytes, for: device.caller, until: deadline)
     }
 
     func isDrained(at timeStamp: TimeStamp) -> Bool {
@@ -179,7 +185,33 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             max(first.bytes.count, Self.pieceBytes) + 2 * Self.pieceBytes,
             until: handler.clock.now() + handler.configuration.outcomeWait)
         reservationOfPieces.withLock { $0 = reserved }
-        return handler.facePieces().response(200, headers, first: first, next)
+        handler.rates.pulled(first.bytes.count, by: device)
+        return handler.facePieces().response(200, headers, first: first) {
+            try await self.waitToPull()
+            let piece = try await next()
+            self.handler.rates.pulled(piece.bytes.count, by: self.device)
+            return piece
+        }
+    }
+
+    /// Waits, in a response that has begun, until the device may pull more.
+    func waitToPull() async throws {
+        try await waitForRate { () throws(Problem) in
+            try handler.rates.check(device, RateCost(requests: 0, pulled: 1), isRefusal: false)
+        }
+    }
+
+    /// Repeats what takes tokens until it gets them, in a response or a body that has begun.
+    func waitForRate(_ take: () throws(Problem) -> Void) async throws {
+        while true {
+            try handler.checkRevoked(device)
+            do throws(Problem) {
+                return try take()
+            } catch {
+                guard error.code == .rateLimited, let seconds = error.retryAfter else { throw error }
+                try await handler.clock.sleep(handler.clock.now() + .seconds(seconds))
+            }
+        }
     }
 
     // MARK: Positions

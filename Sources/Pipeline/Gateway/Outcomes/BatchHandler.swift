@@ -11,7 +11,7 @@ extension GatewayHandler {
             try checkRevoked(read.1)
             return read
         }
-        let status = try rates.take(.request, of: caller.syncID, device)
+        let status = try rates.take(.pull, of: caller.syncID, device)
         note(device, of: caller)
         return inTask(of: device) {
             var response = try await self.outcome(of: batch, device, caller, rowsFrom: rowsFrom)
@@ -59,7 +59,7 @@ extension GatewayHandler {
     ) async throws -> HTTPResponse {
         let upload = pending.upload(of: batch, by: device)
         let rows = ShownRows(for: caller, from: rowsFrom ?? 0, maximumBytes: configuration.pageBytes)
-        let reservation = try await reservePage(for: caller, until: clock.now() + configuration.outcomeWait)
+        let reservation = try await reservePage(for: device, until: clock.now() + configuration.outcomeWait)
         do throws(FanOutError) {
             if let outcome = try await known(batch, of: upload, device, rows) {
                 pending.remove(batch, of: device)

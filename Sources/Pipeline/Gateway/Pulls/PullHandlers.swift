@@ -22,7 +22,7 @@ extension GatewayHandler {
         }
         let page = try page(caller, envelope, leastHeads: leastHeads)
         guard envelope.wait > .zero else {
-            return try await read(page, batch: nil, caller)
+            return try await read(page, batch: nil, device)
         }
         // Nobody is shown what happens after the end of the credentials.
         var end = clock.now() + envelope.wait
@@ -60,7 +60,7 @@ extension GatewayHandler {
             if let idle = idlePages(page) {
                 pages = idle
             } else {
-                (pages, reservation) = try await readReserved(page, caller)
+                (pages, reservation) = try await readReserved(page, device)
             }
             if page.hasNews(pages) || polls.isStopping || clock.now() >= deadline {
                 return try await reserving(respond(page, pages, batch: nil, reservation), for: caller)
@@ -94,18 +94,18 @@ extension GatewayHandler {
     }
 
     /// Reads a page and responds with it.
-    func read(_ page: PullPage, batch: BatchOutcome?, _ caller: Caller) async throws -> HTTPResponse {
-        let (pages, reservation) = try await readReserved(page, caller)
+    func read(_ page: PullPage, batch: BatchOutcome?, _ device: Device) async throws -> HTTPResponse {
+        let (pages, reservation) = try await readReserved(page, device)
         return respond(page, pages, batch: batch, reservation)
     }
 
     /// Reads the pages of a pull, after what they may have was reserved.
     private func readReserved(
-        _ page: PullPage, _ caller: Caller
+        _ page: PullPage, _ device: Device
     ) async throws -> ([OwnerPage], ResponseReservation) {
         let deadline = clock.now() + configuration.outcomeWait
-        let reservation = try await reservePage(for: caller, until: deadline)
-        return try await readPages(page, caller, reservation, until: deadline)
+        let reservation = try await reservePage(for: device, until: deadline)
+        return try await readPages(page, device, reservation, until: deadline)
     }
 
     /// Reads the pages of a pull for which a page is reserved.
@@ -118,7 +118,7 @@ extension GatewayHandler {
     ///   - deadline: how long streams are waited for.
     /// - Returns: the pages, and the reservation for them.
     func readPages(
-        _ page: PullPage, _ caller: Caller, _ reservation: ResponseReservation, keeping bytes: Int = 0,
+        _ page: PullPage, _ device: Device, _ reservation: ResponseReservation, keeping bytes: Int = 0,
         until deadline: Duration
     ) async throws -> ([OwnerPage], ResponseReservation) {
         do {
@@ -131,7 +131,7 @@ extension GatewayHandler {
         probe.limit = 1
         probe.maximumBytes = 1
         _ = try await link.pull(probe, within: clock.remaining(until: deadline))
-        let whole = try await reservePage(for: caller, until: clock.now() + configuration.outcomeWait)
+        let whole = try await reservePage(for: device, until: clock.now() + configuration.outcomeWait)
         return (try await link.pull(page.request, within: clock.remaining(until: deadline)), whole)
     }
 

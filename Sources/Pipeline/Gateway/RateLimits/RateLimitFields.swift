@@ -10,16 +10,26 @@ struct RateLimit: Sendable, Hashable {
     let scope: Scope
     let unit: RateUnit
 
-    var name: String { unit == .dailyBytes ? "\(scope)-daily-bytes" : "\(scope)-\(unit)" }
+    var name: String {
+        switch unit {
+        case .requests, .changes, .bytes: "\(scope)-\(unit)"
+        case .dailyBytes: "\(scope)-daily-bytes"
+        case .pulledBytes: "\(scope)-pulled-bytes"
+        }
+    }
 
     static let all = [Scope.caller, .device].flatMap { scope in
         RateUnit.allCases.filter { scope == .caller || $0 != .dailyBytes }.map { RateLimit(scope: scope, unit: $0) }
     }
 
-    /// What may be used, for the detail of a problem.
+    /// What may be done, for the detail of a problem.
     func allowance(of rates: Rates) -> String {
-        unit == .dailyBytes
-            ? "\(rates[unit]) bytes of changes a day" : "\(rates[unit]) \(unit) per second"
+        switch unit {
+        case .requests, .changes: "send \(rates[unit]) \(unit) per second"
+        case .bytes: "send or touch \(rates[unit]) bytes per second"
+        case .dailyBytes: "send \(rates[unit]) bytes of changes a day"
+        case .pulledBytes: "pull \(rates[unit]) bytes per second"
+        }
     }
 }
 
@@ -42,13 +52,15 @@ struct RateLimitStatus: Sendable {
 
 /// Makes the headers of responses to requests that limits apply to.
 struct RateLimitFields: Sendable {
-    /// What applies to requests of a kind: uploads or others, of a known device or not.
+    /// What applies to requests of a kind: uploads or not, pulls or not, of a known device or not.
     private struct Kind {
         let limits: [RateLimit]
         /// The value of `RateLimit-Policy`.
         let policies: String
     }
 
+    // The bits of the index of a kind.
+    private static let (upload, pull, device) = (1, 2, 4)
     private let kinds: [Kind]
     private let caller: TokenBuckets.Limits
     private let device: TokenBuckets.Limits
@@ -60,9 +72,15 @@ struct RateLimitFields: Sendable {
     init(caller: Rates, device: Rates) {
         let limited = RateLimit.all.filter { ($0.scope == .caller ? caller : device)[$0.unit] > 0 }
         isEmpty = limited.isEmpty
-        kinds = [(false, false), (false, true), (true, false), (true, true)].map { isUpload, hasDevice in
+        kinds = (0..<8).map { kind in
             let limits = limited.filter { limit in
-                (limit.unit == .requests || isUpload) && (limit.scope == .caller || hasDevice)
+                let applies =
+                    switch limit.unit {
+                    case .requests: true
+                    case .changes, .bytes, .dailyBytes: kind & Self.upload != 0
+                    case .pulledBytes: kind & Self.pull != 0
+                    }
+                return applies && (limit.scope == .caller || kind & Self.device != 0)
             }
             let texts = limits.map { Self.policy($0, $0.scope == .caller ? caller : device) }
             return Kind(limits: limits, policies: texts.joined(separator: ", "))
@@ -104,7 +122,7 @@ struct RateLimitFields: Sendable {
     }
 
     private func kind(_ cost: RateCost, _ ofDevice: TokenBuckets?) -> Kind {
-        kinds[(cost.isUpload ? 2 : 0) + (ofDevice == nil ? 0 : 1)]
+        kinds[(cost.isUpload ? Self.upload : 0) | (cost.isPull ? Self.pull : 0) | (ofDevice == nil ? 0 : Self.device)]
     }
 
     private static func policy(_ limit: RateLimit, _ rates: Rates) -> String {
@@ -113,7 +131,7 @@ struct RateLimitFields: Sendable {
             switch limit.unit {
             case .requests: ""
             case .changes: ";qu=\"changes\""
-            case .bytes, .dailyBytes: ";qu=\"content-bytes\""
+            case .bytes, .dailyBytes, .pulledBytes: ";qu=\"content-bytes\""
             }
         return "\"\(limit.name)\";q=\(rates.capacity(of: limit.unit));w=\(limit.unit.window)\(unit)"
     }

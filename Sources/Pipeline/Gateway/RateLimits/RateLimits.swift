@@ -2,10 +2,11 @@ import Metrics
 import SyncModel
 import Synchronization
 
-/// Limits the requests, changes and bytes a second of each caller and of each device, and what a caller's uploads take in the log
-/// in a day (I10).
+/// Limits the requests, changes, bytes and pulled bytes a second of each caller and of each device, and what a caller's uploads take
+/// in the log in a day (I10).
 ///
-/// Bytes are those of bodies, and those of the rows that changes touched, which are known once these are ordered.
+/// Bytes are those of bodies, and those of the rows that changes touched, which are known once these are ordered. Pulled bytes are known
+/// once they are read.
 ///
 /// A request takes its tokens from all buckets of its caller and its device, or from none. Callers and devices with full buckets are
 /// forgotten when entries are needed, so that the memory is bounded.
@@ -123,22 +124,26 @@ final class RateLimits: Sendable {
         if let problem { throw problem }
     }
 
-    /// Refuses an upload that has its tokens, where rows that its device or its caller touched meanwhile have taken more than there were.
+    /// Refuses a request that has its tokens and had to wait, where others of its device or its caller have taken all meanwhile.
     ///
-    /// - Parameter own: the bytes of its own that it took.
-    func checkBytes(of device: Device, besides own: Int) throws(Problem) {
+    /// - Parameters:
+    ///   - cost: what it needs once more.
+    ///   - own: what it took itself.
+    ///   - isRefusal: whether a request is refused, and counted so, where a limit is reached.
+    func check(
+        _ device: Device, _ cost: RateCost, besides own: RateCost = .none, isRefusal: Bool = true
+    ) throws(Problem) {
+        guard !fields.isEmpty else { return }
         let now = seconds()
-        let cost = RateCost(bytes: 1, requests: 0)
         let problem: Problem? = shard(of: device.caller).state.withLock { state in
             var ofCaller = state.callers[device.caller] ?? TokenBuckets(at: now)
             ofCaller.refill(callerLimits, at: now)
             var ofDevice = state.devices[device] ?? TokenBuckets(at: now)
             ofDevice.refill(deviceLimits, at: now)
-            let own = RateCost(bytes: own, requests: 0)
             ofCaller.giveBack(own)
             ofDevice.giveBack(own)
             let isAllowed = ofCaller.allow(cost, callerLimits) && ofDevice.allow(cost, deviceLimits)
-            return isAllowed ? nil : refusal(of: cost, ofCaller, ofDevice)
+            return isAllowed ? nil : refusal(of: cost, ofCaller, ofDevice, isCounted: isRefusal)
         }
         if let problem { throw problem }
     }
@@ -149,16 +154,20 @@ final class RateLimits: Sendable {
     /// were away, whose uploads are reported all at once. Where all entries are needed nothing is taken.
     func touched(_ bytes: Int, by device: Device) {
         let once = min(bytes, Self.weighed)
-        charge(once + 4 * min(bytes - once, 1 << 40), to: device.caller, device)
+        charge(RateCost(bytes: once + 4 * min(bytes - once, 1 << 40), requests: 0), to: device.caller, device)
     }
 
     /// Takes a caller's tokens for a body that was refused, down to as many below none as a full bucket has.
-    func refused(_ bytes: Int, of caller: SyncID) { charge(bytes, to: caller) }
+    func refused(_ bytes: Int, of caller: SyncID) { charge(RateCost(bytes: bytes, requests: 0), to: caller) }
 
-    private func charge(_ bytes: Int, to caller: SyncID, _ device: Device? = nil) {
+    /// Takes tokens for what a device pulled, down to as many below none as a full bucket has.
+    func pulled(_ bytes: Int, by device: Device) {
+        if bytes > 0 { charge(RateCost(requests: 0, pulled: bytes), to: device.caller, device) }
+    }
+
+    private func charge(_ cost: RateCost, to caller: SyncID, _ device: Device? = nil) {
         guard !fields.isEmpty else { return }
         let now = seconds()
-        let cost = RateCost(bytes: bytes, requests: 0)
         shard(of: caller).state.withLock { state in
             guard makeRoom(&state, now) else { return }
             state.callers[caller, default: TokenBuckets(at: now)].charge(cost, callerLimits, at: now)
@@ -196,9 +205,7 @@ final class RateLimits: Sendable {
         if isCounted { refusals[limit]?.add() }
         let allowance = limit.allowance(of: limit.scope == .caller ? callerRates : deviceRates)
         let seconds = max(1, Int(wait.rounded(.up)))
-        let verb = limit.unit == .bytes ? "send or touch" : "send"
-        var problem = Problem(
-            .rateLimited, "this \(limit.scope) may \(verb) \(allowance)", retryAfter: seconds)
+        var problem = Problem(.rateLimited, "this \(limit.scope) may \(allowance)", retryAfter: seconds)
         problem.headers = fields.status(of: limit, refusing: cost, ofCaller, ofDevice, seconds: seconds).fields
         return problem
     }

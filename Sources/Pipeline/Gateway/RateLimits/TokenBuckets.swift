@@ -8,6 +8,8 @@ enum RateUnit: Int, CaseIterable, Sendable {
     case bytes
     /// That uploads take in the log; of a caller alone.
     case dailyBytes
+    /// Of responses above 64 KiB and of those that are sent in pieces, before they are compressed.
+    case pulledBytes
 
     /// The seconds in which as much may be used as ``Rates`` say.
     var period: Int { self == .dailyBytes ? 86_400 : 1 }
@@ -23,12 +25,16 @@ package struct Rates: Sendable, Hashable {
     package var bytes: Int
     /// Of a caller alone.
     package var dailyBytes: Int
+    package var pulledBytes: Int
 
-    package init(requests: Int = 0, changes: Int = 0, bytes: Int = 0, dailyBytes: Int = 0) {
+    package init(
+        requests: Int = 0, changes: Int = 0, bytes: Int = 0, dailyBytes: Int = 0, pulledBytes: Int = 0
+    ) {
         self.requests = requests
         self.changes = changes
         self.bytes = bytes
         self.dailyBytes = dailyBytes
+        self.pulledBytes = pulledBytes
     }
 
     subscript(unit: RateUnit) -> Int {
@@ -37,6 +43,7 @@ package struct Rates: Sendable, Hashable {
         case .changes: changes
         case .bytes: bytes
         case .dailyBytes: dailyBytes
+        case .pulledBytes: pulledBytes
         }
     }
 
@@ -45,20 +52,32 @@ package struct Rates: Sendable, Hashable {
 }
 
 /// Numbers of each unit.
-typealias RateVector = SIMD4<Double>
+typealias RateVector = SIMD8<Double>
 
 /// What a request uses of each limit.
 struct RateCost: Sendable {
     let vector: RateVector
     /// Whether the limits of uploads apply.
     let isUpload: Bool
+    /// Whether the limits of pulls apply.
+    let isPull: Bool
 
+    static let none = RateCost(requests: 0)
     static let request = RateCost()
+    /// Of a request that pulls; what it pulls more is not known before.
+    static let pull = RateCost(pulled: 1)
 
     /// - Parameter logged: the bytes that an upload takes in the log; none of a file, which replaces the one before.
-    init(changes: Int = 0, bytes: Int = 0, requests: Int = 1, logged: Int = 0) {
-        vector = RateVector(Double(requests), Double(changes), Double(bytes), Double(logged))
+    init(changes: Int = 0, bytes: Int = 0, requests: Int = 1, logged: Int = 0, pulled: Int = 0) {
+        var vector = RateVector.zero
+        vector[RateUnit.requests.rawValue] = Double(requests)
+        vector[RateUnit.changes.rawValue] = Double(changes)
+        vector[RateUnit.bytes.rawValue] = Double(bytes)
+        vector[RateUnit.dailyBytes.rawValue] = Double(logged)
+        vector[RateUnit.pulledBytes.rawValue] = Double(pulled)
+        self.vector = vector
         isUpload = changes > 0 || bytes > 0
+        isPull = pulled > 0
     }
 
     /// About what an upload takes in the log at least: its changes, a result or refusal of each, its names and grants.
@@ -88,7 +107,7 @@ struct TokenBuckets: Sendable {
             (self.perSecond, self.capacity) = (perSecond, capacity)
         }
 
-        fileprivate var isLimited: SIMDMask<SIMD4<Int64>> { perSecond .> 0 }
+        fileprivate var isLimited: SIMDMask<SIMD8<Int64>> { perSecond .> 0 }
     }
 
     /// Tokens are fractions: below this, a difference is an error of rounding.

@@ -17,9 +17,30 @@ extension GatewayHandler {
             do {
                 return try await work()
             } catch {
-                return self.respond(to: Problem(error))
+                let problem = Problem(error)
+                await self.delay(problem)
+                return self.respond(to: problem)
             }
         }
+    }
+
+    /// Responds to a request that is refused at once, after the delay of its refusal.
+    func refuse(_ problem: Problem) -> HTTPHandlerResult {
+        isDelayed(problem, among: waitingCount + 1) ? inTask { throw problem } : .response(respond(to: problem))
+    }
+
+    /// Waits before a refusal whose client has reached a rate.
+    ///
+    /// One that repeats its requests at once would else cost more by what is refused than by what is done.
+    func delay(_ problem: Problem) async {
+        guard isDelayed(problem, among: waitingCount) else { return }
+        // Cancelled when the client has gone, or the server stops.
+        do { try await clock.sleep(clock.now() + configuration.refusalDelay) } catch { return }
+    }
+
+    /// - Parameter waiting: the requests that wait, with this one.
+    func isDelayed(_ problem: Problem, among waiting: Int) -> Bool {
+        problem.code == .rateLimited && configuration.refusalDelay > .zero && waiting <= configuration.maxWaiting / 2
     }
 
     /// As ``inTask(_:)``, and shows nothing to a device that was revoked meanwhile.
@@ -28,18 +49,27 @@ extension GatewayHandler {
     ) -> HTTPHandlerResult {
         inTask {
             let response = try await work()
+            self.rates.pulled(response.countedBytes, by: device)
             try self.checkRevoked(device)
             return response
         }
     }
 
     /// Reserves what a page may have, before it is read.
-    func reservePage(
-        of bytes: Int? = nil, for caller: Caller, until deadline: Duration
+    ///
+    /// - Throws: also where the device has pulled too much, of which other pages may have been while this one waited.
+    func reservePage(for device: Device, until deadline: Duration) async throws(Problem) -> ResponseReservation {
+        let reserved = try await reserve(configuration.pageBytes, for: device.caller, until: deadline)
+        try rates.check(device, RateCost(requests: 0, pulled: 1))
+        return reserved
+    }
+
+    /// Reserves what a response may have in memory.
+    func reserve(
+        _ bytes: Int, for caller: SyncID, until deadline: Duration
     ) async throws(Problem) -> ResponseReservation {
         do throws(ResponseBudget.Refusal) {
-            return try await responseBudget.reserve(bytes ?? configuration.pageBytes, for: caller.syncID.text) {
-                [clock] in
+            return try await responseBudget.reserve(bytes, for: caller.text) { [clock] in
                 try await clock.sleep(deadline)
             }
         } catch {
@@ -56,8 +86,8 @@ extension GatewayHandler {
         let count = response.countedBytes
         guard count > 0, response.reservation == nil else { return response }
         var response = response
-        response.reservation = try await reservePage(
-            of: count, for: caller, until: deadline ?? clock.now() + configuration.outcomeWait)
+        response.reservation = try await reserve(
+            count, for: caller.syncID, until: deadline ?? clock.now() + configuration.outcomeWait)
         return response
     }
 
@@ -66,7 +96,10 @@ extension GatewayHandler {
         if response.countedBytes == 0 { return .response(response) }
         return inTask {
             let response = try await self.reserving(response, for: caller)
-            if let device { try self.checkRevoked(device) }
+            if let device {
+                self.rates.pulled(response.countedBytes, by: device)
+                try self.checkRevoked(device)
+            }
             return response
         }
     }

@@ -145,7 +145,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
                 }
             }
         } catch {
-            return .response(respond(to: error))
+            return refuse(error)
         }
     }
 
@@ -173,7 +173,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
                 return read
             }
             let status = try rates.take(
-                Self.cost(of: envelope, in: request, caller), of: caller.syncID, device)
+                Self.cost(of: envelope, in: request, route, caller), of: caller.syncID, device)
             note(device, of: caller, envelope)
             return try Self.adding(status) { () throws(Problem) in
                 try respond(route, request, caller, device, envelope)
@@ -193,12 +193,14 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         }
     }
 
-    private static func cost(of envelope: Envelope, in request: HTTPRequest, _ caller: Caller) -> RateCost {
-        guard envelope.isUpload else { return .request }
+    private static func cost(
+        of envelope: Envelope, in request: HTTPRequest, _ route: Route, _ caller: Caller
+    ) -> RateCost {
+        guard envelope.isUpload else { return route == .upload ? .request : .pull }
         let (bytes, changes) = (envelope.changes?.byteCount ?? 0, envelope.changeCount)
         return RateCost(
             changes: changes, bytes: request.body.count,
-            logged: RateCost.logged(bytes: bytes, changes: changes, of: caller))
+            logged: RateCost.logged(bytes: bytes, changes: changes, of: caller), pulled: route == .upload ? 0 : 1)
     }
 
     /// The version that uploads use by default and that responses name.
@@ -254,7 +256,12 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         }
         if route == .sync { return inTask(of: device) { try await self.sync(caller, device, envelope) } }
         let wait = Preference.wait(of: request)
-        return inTask { try await self.upload(caller, device, envelope, wait: wait) }
+        return inTask {
+            // Accepted also where the device was revoked meanwhile.
+            let response = try await self.upload(caller, device, envelope, wait: wait)
+            self.rates.pulled(response.countedBytes, by: device)
+            return response
+        }
     }
 
     func route(of request: HTTPRequest) throws(Problem) -> Route {

@@ -20,7 +20,7 @@ extension GatewayHandler {
         } else if envelope.namesBatch {
             batch = .empty
         }
-        return try await read(try page(caller, envelope, covering: batch), batch: batch, caller)
+        return try await read(try page(caller, envelope, covering: batch), batch: batch, device)
     }
 
     /// Responds to an upload that is durable.
@@ -33,12 +33,14 @@ extension GatewayHandler {
             let outcome = try await outcome(
                 of: upload, device, envelope.batch, ShownRows(noneFor: caller), within: configuration.outcomeWait)
             guard outcome.leavesOutRows else {
-                return try await read(try page(caller, envelope, covering: outcome), batch: outcome, caller)
+                return try await read(try page(caller, envelope, covering: outcome), batch: outcome, device)
             }
             return try await readWithRows(of: outcome, of: upload, caller, device, envelope)
         } catch {
             let problem = Problem(error)
-            guard envelope.batch == nil, [.overloaded, .notReady].contains(problem.code) else { throw problem }
+            guard envelope.batch == nil, [.overloaded, .notReady, .rateLimited].contains(problem.code) else {
+                throw problem
+            }
             throw Problem(FanOutError.pending)
         }
     }
@@ -50,12 +52,12 @@ extension GatewayHandler {
         of outcome: BatchOutcome, of upload: UploadReference, _ caller: Caller, _ device: Device, _ envelope: Envelope
     ) async throws -> HTTPResponse {
         let deadline = clock.now() + configuration.outcomeWait
-        let reservation = try await reservePage(for: caller, until: deadline)
+        let reservation = try await reservePage(for: device, until: deadline)
         let batch = try await addingRows(to: outcome, of: upload, caller, device, until: deadline)
         let rest = max(1, configuration.pageBytes - batch.rowBytes)
         let page = try page(caller, envelope, covering: batch, maximumBytes: rest)
         let (pages, whole) = try await readPages(
-            page, caller, reservation, keeping: batch.rowBytes, until: clock.now() + configuration.outcomeWait)
+            page, device, reservation, keeping: batch.rowBytes, until: clock.now() + configuration.outcomeWait)
         return respond(page, pages, batch: batch, whole)
     }
 
@@ -113,7 +115,7 @@ extension GatewayHandler {
                 guard known.leavesOutRows else {
                     return try await reserving(respond(known), for: caller, until: deadline)
                 }
-                let reservation = try await reservePage(for: caller, until: deadline)
+                let reservation = try await reservePage(for: device, until: deadline)
                 var response = respond(
                     try await addingRows(to: known, of: upload, caller, device, until: deadline))
                 response.reservation = reservation
@@ -158,7 +160,8 @@ extension GatewayHandler {
         do {
             if isDelayed {
                 metrics.delayedUploads.add()
-                try rates.checkBytes(of: device, besides: byteCount)
+                try rates.check(
+                    device, RateCost(bytes: 1, requests: 0), besides: RateCost(bytes: byteCount, requests: 0))
             }
             upload = try await append(caller, device, envelope, schema, bytes: byteCount)
         } catch {
