@@ -338,7 +338,7 @@ let package = Package(
             [
                 "AsyncPrimitives", "ChangeLog", "Configuration", "FanOut", "FanOutLink", "IndexDamage", "Metrics",
                 "NetworkLink", "Observability", "PartitionSupervision", "RecordStore", "Seeded", "SQLite", "SyncModel",
-                "SyncWire", "TestClocks",
+                "SyncWire", "TestClocks", "ThreadExecutor",
             ]),
         tests(
             "Faces/CrudFaceTests",

@@ -28,7 +28,7 @@ final class RateLimits: Sendable {
 
     /// Threads that serve requests of different callers rarely meet at a lock, and a sweep holds one for a sixteenth of all entries.
     private static let shardCount = 16
-    /// Callers and devices tracked at a time; about 200 bytes each.
+    /// Callers and devices tracked at a time; about 300 bytes each.
     static let maximumEntries = 200_000
     private static let firstSweep = 64
     /// Bytes of touched rows that count once.
