@@ -35,13 +35,18 @@ import ThreadExecutor
         }
     }
 
-    @Test func anOwnerWithLongReadsLeavesAThreadToOthers() async throws {
+    private func withTwoThreads(_ test: (OrderedReads) async throws -> Void) async throws {
         let world = World()
         let twoThreads = { (configuration: inout FanOutConfiguration) in configuration.readerThreads = 2 }
         try world.upload([.person("p1")])
         try await withFanOut(world, configure: twoThreads) { service in
             try await service.caughtUp(with: world)
-            let reads = OrderedReads(fanOut: service.fanOut, partition: try service.fanOut.served("abc"))
+            try await test(OrderedReads(fanOut: service.fanOut, partition: try service.fanOut.served("abc")))
+        }
+    }
+
+    @Test func anOwnerWithLongReadsLeavesAThreadToOthers() async throws {
+        try await withTwoThreads { reads in
             let releases = (0..<3).map { _ in DispatchSemaphore(value: 0) }
             // Not known yet to be long, so that it may have either thread.
             try await reads.start("a", computing: .milliseconds(6)).task.value
@@ -63,22 +68,21 @@ import ThreadExecutor
 
     /// As of a device that syncs while another one has a long poll: both read what the first has written.
     @Test func anOwnerWithShortReadsHasBothThreads() async throws {
-        let world = World()
-        let twoThreads = { (configuration: inout FanOutConfiguration) in configuration.readerThreads = 2 }
-        try world.upload([.person("p1")])
-        try await withFanOut(world, configure: twoThreads) { service in
-            try await service.caughtUp(with: world)
-            let reads = OrderedReads(fanOut: service.fanOut, partition: try service.fanOut.served("abc"))
+        try await withTwoThreads { reads in
             let releases = (0..<2).map { _ in DispatchSemaphore(value: 0) }
-            let held = ["a", "b"].map { reads.start($0, until: releases[$0 == "a" ? 0 : 1]) }
-            for (_, began) in held { await began.value() }
+            var held: [Task<Void, any Error>] = []
+            for (owner, release) in zip(["a", "b"] as [SyncID], releases) {
+                let (task, began) = reads.start(owner, until: release)
+                await began.value()
+                held.append(task)
+            }
             let queued = (0..<2).map { _ in reads.start("c").task }
             // The first thread was taken first.
             releases[0].signal()
             for task in queued { try await task.value }
             #expect(reads.order.withLock { $0 } == ["a", "b", "c", "c"])
             releases[1].signal()
-            for (task, _) in held { try await task.value }
+            for task in held { try await task.value }
         }
     }
 

@@ -118,9 +118,7 @@ extension GatewayHandler {
                         response = try await self.reserving(response, for: caller)
                         try self.checkRevoked(device)
                     } catch {
-                        let problem = Problem(error)
-                        await self.delay(problem)
-                        response = self.respond(to: problem, of: face)
+                        response = self.respond(to: await self.delayed(error), of: face)
                         // A conflict has rows, too.
                         response.reservation = session.takeReservation()
                     }
@@ -172,9 +170,7 @@ extension GatewayHandler {
             do {
                 return try await work()
             } catch {
-                let problem = Problem(error)
-                await self.delay(problem)
-                return self.respond(to: problem, of: face)
+                return self.respond(to: await self.delayed(error), of: face)
             }
         }
     }

@@ -129,9 +129,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
         // A response that is sent in pieces may take hours.
         try handler.checkRevoked(device)
-        if !mayRead.exchange(true, ordering: .relaxed) {
-            try handler.rates.check(device, RateCost(requests: 0, pulled: 1))
-        }
+        if !mayRead.exchange(true, ordering: .relaxed) { try handler.rates.check(device, .page) }
         let deadline = handler.clock.now() + handler.configuration.outcomeWait
         let isStreamed = reservationOfPieces.withLock { $0 != nil }
         let query = StreamQuery(
@@ -197,7 +195,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     /// Waits, in a response that has begun, until the device may pull more.
     func waitToPull() async throws {
         try await waitForRate { () throws(Problem) in
-            try handler.rates.check(device, RateCost(requests: 0, pulled: 1), isRefusal: false)
+            try handler.rates.check(device, .page, isRefusal: false)
         }
     }
 

@@ -66,6 +66,8 @@ struct RateCost: Sendable {
     static let request = RateCost()
     /// Of a request that pulls; what it pulls more is not known before.
     static let pull = RateCost(pulled: 1)
+    /// What must be left before anything is read.
+    static let page = RateCost(requests: 0, pulled: 1)
 
     /// - Parameter logged: the bytes that an upload takes in the log; none of a file, which replaces the one before.
     init(changes: Int = 0, bytes: Int = 0, requests: Int = 1, logged: Int = 0, pulled: Int = 0) {

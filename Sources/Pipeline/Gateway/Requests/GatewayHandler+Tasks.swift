@@ -17,9 +17,7 @@ extension GatewayHandler {
             do {
                 return try await work()
             } catch {
-                let problem = Problem(error)
-                await self.delay(problem)
-                return self.respond(to: problem)
+                return self.respond(to: await self.delayed(error))
             }
         }
     }
@@ -29,13 +27,15 @@ extension GatewayHandler {
         isDelayed(problem, among: waitingCount + 1) ? inTask { throw problem } : .response(respond(to: problem))
     }
 
-    /// Waits before a refusal whose client has reached a rate.
+    /// The problem of an error; waits before a refusal whose client has reached a rate.
     ///
     /// One that repeats its requests at once would else cost more by what is refused than by what is done.
-    func delay(_ problem: Problem) async {
-        guard isDelayed(problem, among: waitingCount) else { return }
+    func delayed(_ error: any Error) async -> Problem {
+        let problem = Problem(error)
+        guard isDelayed(problem, among: waitingCount) else { return problem }
         // Cancelled when the client has gone, or the server stops.
-        do { try await clock.sleep(clock.now() + configuration.refusalDelay) } catch { return }
+        do { try await clock.sleep(clock.now() + configuration.refusalDelay) } catch { return problem }
+        return problem
     }
 
     /// - Parameter waiting: the requests that wait, with this one.
@@ -60,7 +60,7 @@ extension GatewayHandler {
     /// - Throws: also where the device has pulled too much, of which other pages may have been while this one waited.
     func reservePage(for device: Device, until deadline: Duration) async throws(Problem) -> ResponseReservation {
         let reserved = try await reserve(configuration.pageBytes, for: device.caller, until: deadline)
-        try rates.check(device, RateCost(requests: 0, pulled: 1))
+        try rates.check(device, .page)
         return reserved
     }
 
@@ -94,14 +94,8 @@ extension GatewayHandler {
     /// Responds at once, or in a task once the bytes of a large response are reserved.
     func respond(with response: HTTPResponse, for caller: Caller, _ device: Device? = nil) -> HTTPHandlerResult {
         if response.countedBytes == 0 { return .response(response) }
-        return inTask {
-            let response = try await self.reserving(response, for: caller)
-            if let device {
-                self.rates.pulled(response.countedBytes, by: device)
-                try self.checkRevoked(device)
-            }
-            return response
-        }
+        let work = { @Sendable in try await self.reserving(response, for: caller) }
+        return device.map { inTask(of: $0, work) } ?? inTask(work)
     }
 
     var tooManyWaiting: Problem {
