@@ -22,6 +22,8 @@ package struct FanOutConfiguration: ConfigurationComponent, Hashable {
     /// 1 MiB: some thousand rows, after which the cost of a commit no longer counts, and a few milliseconds.
     package var batchBytes = 1 << 20
     package var readerThreads = 2
+    /// Seconds for which an owner with a read that took long does not have the thread for short reads.
+    package var longReadMemory = 30
     /// 1024: what two threads answer in some seconds when each reads a full page.
     package var maximumReads = 1024
     /// As many again may wait for the stream.
@@ -62,7 +64,8 @@ package struct FanOutConfiguration: ConfigurationComponent, Hashable {
             "batch-bytes", \.batchBytes, .byteSize(in: 1024...(64 << 20)),
             "Size of the results that become one transaction of a stream.")
         Setting(
-            "reader-threads", \.readerThreads, .integer(in: 1...256), "Threads that read pulls from the streams.")
+            "reader-threads", \.readerThreads, .integer(in: 1...256),
+            "Threads that read pulls from the streams; the first of several is for owners whose reads are short.")
         Setting(
             "max-reads", \.maximumReads, .integer(in: 1...1_000_000),
             "Reads in flight or queued; more are answered not_ready, as are those of an owner that has as many as are free."

@@ -113,7 +113,7 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
 package struct GatewayCounters: Sendable {
     /// Connections and requests.
     package let http: HTTPServerCounters
-    /// Requests that wait for the log, an outcome, a stream or a move of a head.
+    /// Requests that wait for the log, an outcome, a stream, a move of a head or for rates, and refusals held back.
     package let waiting: Int
     /// Open event streams.
     package let watchers: Int

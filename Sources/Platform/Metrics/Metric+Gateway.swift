@@ -47,7 +47,8 @@ extension Metric {
         "gateway_rate_limited_total", .counter, [.limit],
         "Requests refused because a caller or device has reached a rate (caller-requests, device-bytes, …).")
     package static let gatewayWaiting = Metric(
-        "gateway_waiting_requests", .gauge, "Requests that wait for the log, an outcome, a stream or a move of a head.")
+        "gateway_waiting_requests", .gauge,
+        "Requests that wait for the log, an outcome, a stream, a move of a head or for rates, and refusals held back.")
     package static let gatewayWatchers = Metric("gateway_watchers", .gauge, "Open event streams.")
     package static let gatewayUnacknowledged = Metric(
         "gateway_unacknowledged_bytes", .gauge, "Bytes of uploads whose append to the log is not durable yet.")

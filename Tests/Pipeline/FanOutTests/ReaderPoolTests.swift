@@ -37,7 +37,10 @@ import ThreadExecutor
 
     private func withTwoThreads(_ test: (OrderedReads) async throws -> Void) async throws {
         let world = World()
-        let twoThreads = { (configuration: inout FanOutConfiguration) in configuration.readerThreads = 2 }
+        let twoThreads = { (configuration: inout FanOutConfiguration) in
+            configuration.readerThreads = 2
+            configuration.longReadMemory = 3600
+        }
         try world.upload([.person("p1")])
         try await withFanOut(world, configure: twoThreads) { service in
             try await service.caughtUp(with: world)
@@ -63,6 +66,24 @@ import ThreadExecutor
             #expect(reads.order.withLock { $0 } == ["a", "a", "b", "c"])
             for release in releases[..<2] { release.signal() }
             for (task, _) in [ofA, alsoOfA] { try await task.value }
+        }
+    }
+
+    @Test func readsQueuedBeforeTheFirstLongOneHasEndedLeaveAThreadToOthers() async throws {
+        try await withTwoThreads { reads in
+            let releases = (0..<4).map { _ in DispatchSemaphore(value: 0) }
+            let ofB = releases[..<2].map { reads.start("b", until: $0) }
+            for (_, began) in ofB { await began.value() }
+            let first = reads.start("a", computing: .milliseconds(6))
+            let others = releases[2...].map { reads.start("a", until: $0) }
+            // The first thread was taken first; the other one has the long read, and the next.
+            releases[1].signal()
+            await others[0].1.value()
+            releases[0].signal()
+            try await reads.start("c").task.value
+            #expect(reads.order.withLock { $0 } == ["b", "b", "a", "a", "c"])
+            for release in releases[2...] { release.signal() }
+            for (task, _) in ofB + [first] + others { try await task.value }
         }
     }
 

@@ -307,10 +307,11 @@ private func gzip(_ bytes: [UInt8]) -> [UInt8] {
                 let status = try await send()
                 #expect(status < 300)
             }
+            let others = gateway.clock.sleeping
             // While others wait, too, of half of those that may.
             let held = (1...2).map { _ in Task { try await send() } }
             while gateway.service.counters.waiting < 2 { await Task.yield() }
-            await gateway.clock.sleeper(for: .seconds(1))
+            await gateway.clock.sleepers(others + 2)
             #expect(try await send() == 429)
             #expect(gateway.service.counters.waiting == 2)
             gateway.clock.advance(by: .seconds(1))

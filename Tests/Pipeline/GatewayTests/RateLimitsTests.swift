@@ -103,8 +103,8 @@ import Testing
         #expect(hasBytes(limits))
     }
 
-    @Test func whatOneUploadTouchesAboveAMebibyteCountsFourTimes() throws {
-        for (bytes, seconds) in [(1 << 20, 0.0), ((1 << 20) + 1000, 4000.0)] {
+    @Test func whatOneUploadTouchesAboveAMebibyteCountsSixteenTimes() throws {
+        for (bytes, seconds) in [(1 << 20, 0.0), ((1 << 20) + 1000, 16_000.0)] {
             // A tenth of the bucket is what a second earns.
             let limits = limits(Rates(), Rates(bytes: 1 << 20))
             for _ in 1...9 { touch(limits, 1 << 20) }

@@ -77,9 +77,9 @@ final class ScriptedLink: FanOutLink {
     }
     /// Has pulls of an owner take until `releasePulls`, whether they wait for its stream or not.
     func holdPulls(of owner: SyncID) { state.withLock { $0.held[owner] = Waiting() } }
-    func releasePulls(of owner: SyncID) {
+    func releasePulls(of owner: SyncID, count: Int = 1) {
         let waiting = state.withLock { $0.held.removeValue(forKey: owner) }
-        waiting?.signal.send(())
+        for _ in 0..<count { waiting?.signal.send(()) }
     }
     func failHeads(_ error: FanOutError?) { state.withLock { $0.headsFailure = error } }
     func failOutcomes(_ error: FanOutError?) { state.withLock { $0.outcomeFailure = error } }

@@ -18,15 +18,19 @@ final class ReaderPool: Sendable {
     }
 
     private struct State {
+        /// Nanoseconds for which an owner's long read is remembered.
+        let memory: Int
         /// The threads without a read.
         var idle: [Int]
-        /// Reads that wait for a thread; fulfilled with its number.
-        var queue = FairQueue<Key, (key: Key, turn: Promise<Int>)>()
+        /// Reads that wait for a thread, whether their owners had a long one before; fulfilled with its number.
+        var queue = FairQueue<Key, (key: Key, isLong: Bool, turn: Promise<Int>)>()
         /// The running and queued reads of each key; in total at most ``FanOutConfiguration/maximumReads``.
         var counts: [Key: Int] = [:]
         var total = 0
         /// The owners that had a long read lately, and since when.
         var long: [Key: Stopwatch] = [:]
+        /// The number of these at which those that are not recent are removed.
+        var sweepAt = 64
         /// The running reads of each partition.
         var running: [Int: Int] = [:]
         /// Partitions whose reads wait, with what is fulfilled by their last running read.
@@ -40,8 +44,9 @@ final class ReaderPool: Sendable {
             var started: [(turn: Promise<Int>, thread: Int)] = []
             for thread in idle.sorted() {
                 let isForShortReads = thread == 0 && threads > 1
-                let next = queue.take { key, _ in
-                    paused[key.partition] == nil && !(isForShortReads && Self.isRecent(long[key]))
+                let next = queue.take { key, read in
+                    let isLong = isForShortReads && (read.isLong || Self.isRecent(long[key], within: memory))
+                    return paused[key.partition] == nil && !isLong
                 }
                 guard let next else { continue }
                 idle.removeAll { $0 == thread }
@@ -51,24 +56,23 @@ final class ReaderPool: Sendable {
             return started
         }
 
-        private static func isRecent(_ longRead: Stopwatch?) -> Bool {
-            longRead.map { $0.nanoseconds < ReaderPool.memory } ?? false
+        /// Asked when a read is queued, since it may wait for longer than long reads are remembered, and before it begins.
+        static func isRecent(_ longRead: Stopwatch?, within memory: Int) -> Bool {
+            longRead.map { $0.nanoseconds < memory } ?? false
         }
 
         /// Notes how long a read has computed.
         mutating func ended(_ key: Key, nanoseconds: Int) {
             guard nanoseconds >= ReaderPool.longRead else { return }
-            // Few at a time, since each had its milliseconds of a thread.
-            long = long.filter { Self.isRecent($0.value) }
             long[key] = Stopwatch()
+            guard long.count >= sweepAt else { return }
+            long = long.filter { Self.isRecent($0.value, within: memory) }
+            sweepAt = max(64, 2 * long.count)
         }
     }
 
     /// A read that computes so long may keep others waiting: a page of 1000 small rows takes a millisecond or two.
     private static let longRead = 5_000_000
-    /// How long an owner's long read is remembered.
-    private static let memory = 5_000_000_000
-
     private let threads: [ReaderThread]
     private let maximum: Int
     private let state: Mutex<State>
@@ -85,7 +89,8 @@ final class ReaderPool: Sendable {
         }
         self.threads = threads
         maximum = configuration.maximumReads
-        state = Mutex(State(idle: Array(threads.indices)))
+        state = Mutex(
+            State(memory: configuration.longReadMemory * 1_000_000_000, idle: Array(threads.indices)))
     }
 
     /// Runs a closure in a snapshot of a partition's file, once a thread is free and it is the owner's turn.
@@ -176,7 +181,8 @@ final class ReaderPool: Sendable {
             guard count < maximum - state.total else { throw .notReady("too many reads are queued") }
             state.counts[key] = count + 1
             state.total += 1
-            state.queue.append((key, turn), for: key)
+            let isLong = State.isRecent(state.long[key], within: state.memory)
+            state.queue.append((key, isLong, turn), for: key)
             return state.start(of: threads.count)
         }
         for (turn, thread) in started { turn.fulfil(thread) }

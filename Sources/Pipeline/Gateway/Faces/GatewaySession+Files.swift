@@ -40,6 +40,7 @@ extension GatewaySession {
         _ range: Range<Int>, of file: OwnerFile, status: Int, _ headers: [HTTPField]
     ) async throws -> HTTPResponse {
         let reader = FileReader(range)
+        try handler.rates.check(device, .piece)
         return handler.facePieces().response(
             status, headers, length: range.count, first: try await piece(of: file, reader)
         ) {
@@ -49,7 +50,6 @@ extension GatewaySession {
 
     private func piece(of file: OwnerFile, _ reader: FileReader) async throws -> FacePiece {
         if let piece = reader.piece() { return piece }
-        try await waitToPull()
         guard let next = try await bytes(from: reader.position, to: reader.end, of: file) else {
             throw Problem(.notReady, "the file was replaced in the meantime: ask again")
         }
@@ -61,9 +61,9 @@ extension GatewaySession {
     private func bytes(
         from position: Int, to end: Int, of file: OwnerFile
     ) async throws -> (bytes: ArraySlice<UInt8>, reservation: ResponseReservation)? {
-        let deadline = handler.clock.now() + handler.configuration.outcomeWait
-        let reserved = try await handler.reserve(
-            2 * OwnerFile.chunkSize, for: device.caller, until: deadline)
+        var free = try await spaceOfChunk()
+        while free == nil { free = try await spaceOfChunk() }
+        guard let reserved = free else { return nil }
         let (number, offset) = position.quotientAndRemainder(dividingBy: OwnerFile.chunkSize)
         let files = try files
         let chunk = try await OwnerFiles.translating { () async throws(OwnerFileError) in
@@ -73,6 +73,14 @@ extension GatewaySession {
         reserved.resize(to: chunk.count)
         handler.rates.pulled(chunk.count - offset, by: device)
         return (chunk[offset..<min(chunk.count, offset + end - position)], reserved)
+    }
+
+    /// Waits until the device may pull more, and for the memory; `nil` where others have taken the tokens meanwhile.
+    private func spaceOfChunk() async throws -> ResponseReservation? {
+        try await waitToPull()
+        let deadline = handler.clock.now() + handler.configuration.outcomeWait
+        let reserved = try await handler.reserve(2 * OwnerFile.chunkSize, for: device.caller, until: deadline)
+        return handler.rates.allows(device, .piece) ? reserved : nil
     }
 
     func removeFile() async throws -> Bool {

@@ -129,7 +129,6 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
         // A response that is sent in pieces may take hours.
         try handler.checkRevoked(device)
-        if !mayRead.exchange(true, ordering: .relaxed) { try handler.rates.check(device, .page) }
         let deadline = handler.clock.now() + handler.configuration.outcomeWait
         let isStreamed = reservationOfPieces.withLock { $0 != nil }
         let query = StreamQuery(
@@ -139,9 +138,12 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         // The rows, and their text.
         let reserved = isReserved ? nil : try await reserve(2 * Self.pageBytes, until: deadline)
         defer { withExtendedLifetime(reserved) {} }
+        // Not before it has waited, in which others may have taken the tokens.
+        if !mayRead.exchange(true, ordering: .relaxed) { try handler.rates.check(device, .piece) }
         guard
             let found = try await handler.link.rows(query, within: handler.clock.remaining(until: deadline))
         else { throw Problem(.positionAhead, "the position is above everything that this server has: begin again") }
+        handler.rates.pulled(rows: found.rows.count, ofBytes: found.json.count, by: device)
         let reader = FaceDevice(device)
         let shown = schema.schema
         var rows: [FaceRow] = []
@@ -195,7 +197,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     /// Waits, in a response that has begun, until the device may pull more.
     func waitToPull() async throws {
         try await waitForRate { () throws(Problem) in
-            try handler.rates.check(device, .page, isRefusal: false)
+            try handler.rates.check(device, .piece, isRefusal: false)
         }
     }
 

@@ -58,13 +58,15 @@ extension GatewayHandler {
         of batch: Int64, _ device: Device, _ caller: Caller, rowsFrom: Int?
     ) async throws -> HTTPResponse {
         let upload = pending.upload(of: batch, by: device)
-        let rows = ShownRows(for: caller, from: rowsFrom ?? 0, maximumBytes: configuration.pageBytes)
-        let reservation = try await reservePage(for: device, until: clock.now() + configuration.outcomeWait)
+        let space = try await reservePage(
+            for: device, until: clock.now() + configuration.outcomeWait, isRefusable: rowsFrom != nil)
+        defer { release(space, of: device) }
+        let rows = ShownRows(for: caller, from: rowsFrom ?? 0, maximumBytes: space.maximumBytes)
         do throws(FanOutError) {
             if let outcome = try await known(batch, of: upload, device, rows) {
                 pending.remove(batch, of: device)
                 var response = respond(outcome, rowsFrom == nil ? .results : .rows)
-                response.reservation = reservation
+                response.reservation = space.reservation
                 return response
             }
         } catch {

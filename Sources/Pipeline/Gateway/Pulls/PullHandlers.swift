@@ -84,28 +84,31 @@ extension GatewayHandler {
 
     func page(
         _ caller: Caller, _ envelope: Envelope, held: [SyncID: Set<TimeStamp>] = [:],
-        leastHeads: [SyncID: TimeStamp] = [:], maximumBytes: Int? = nil
+        leastHeads: [SyncID: TimeStamp] = [:]
     ) throws(Problem) -> PullPage {
         let version = if let ahead = versionAhead(in: envelope) { ahead } else { try newestSchema().version.hash }
         let server = PullPage.Server(epoch: history.epoch, schemaVersion: version)
         return PullPage(
             caller: caller, envelope: envelope, server: server, held: held, leastHeads: leastHeads,
-            maximumBytes: maximumBytes ?? configuration.pageBytes)
+            maximumBytes: configuration.pageBytes)
     }
 
     /// Reads a page and responds with it.
-    func read(_ page: PullPage, batch: BatchOutcome?, _ device: Device) async throws -> HTTPResponse {
-        let (pages, reservation) = try await readReserved(page, device)
+    func read(
+        _ page: PullPage, batch: BatchOutcome?, _ device: Device, isRefusable: Bool = true
+    ) async throws -> HTTPResponse {
+        let (pages, reservation) = try await readReserved(page, device, isRefusable: isRefusable)
         return respond(page, pages, batch: batch, reservation)
     }
 
     /// Reads the pages of a pull, after what they may have was reserved.
     private func readReserved(
-        _ page: PullPage, _ device: Device
+        _ page: PullPage, _ device: Device, isRefusable: Bool = true
     ) async throws -> ([OwnerPage], ResponseReservation) {
         let deadline = clock.now() + configuration.outcomeWait
-        let reservation = try await reservePage(for: device, until: deadline)
-        return try await readPages(page, device, reservation, until: deadline)
+        let space = try await reservePage(for: device, until: deadline, isRefusable: isRefusable)
+        defer { release(space, of: device) }
+        return try await readPages(page, device, in: space, until: deadline)
     }
 
     /// Reads the pages of a pull for which a page is reserved.
@@ -114,25 +117,45 @@ extension GatewayHandler {
     /// for it.
     ///
     /// - Parameters:
-    ///   - bytes: what the response has already.
+    ///   - bytes: what the response has already, of the space.
     ///   - deadline: how long streams are waited for.
     /// - Returns: the pages, and the reservation for them.
     func readPages(
-        _ page: PullPage, _ device: Device, _ reservation: ResponseReservation, keeping bytes: Int = 0,
-        until deadline: Duration
+        _ page: PullPage, _ device: Device, in space: PageSpace, keeping bytes: Int = 0, until deadline: Duration
     ) async throws -> ([OwnerPage], ResponseReservation) {
+        guard space.maximumRows > 0 else {
+            space.reservation.resize(to: bytes)
+            return ([], space.reservation)
+        }
+        var request = page.request
+        request.limit = min(request.limit, space.maximumRows)
+        request.maximumBytes = max(1, min(request.maximumBytes - bytes, space.maximumBytes))
         do {
-            return (try await link.pull(page.request, within: .zero), reservation)
+            return (try await pull(request, .zero, device), space.reservation)
         } catch FanOutError.notReady {
-            reservation.resize(to: bytes)
+            space.reservation.resize(to: bytes)
         }
         // One row shows that the streams are ready, as well as all.
-        var probe = page.request
+        var probe = request
         probe.limit = 1
         probe.maximumBytes = 1
         _ = try await link.pull(probe, within: clock.remaining(until: deadline))
-        let whole = try await reservePage(for: device, until: clock.now() + configuration.outcomeWait)
-        return (try await link.pull(page.request, within: clock.remaining(until: deadline)), whole)
+        let whole = try await reserve(
+            configuration.pageBytes, for: device.caller, until: clock.now() + configuration.outcomeWait)
+        return (try await pull(request, clock.remaining(until: deadline), device), whole)
+    }
+
+    private func pull(_ request: PagePull, _ limit: Duration, _ device: Device) async throws -> [OwnerPage] {
+        let pages = try await link.pull(request, within: limit)
+        var rows = 0
+        var bytes = 0
+        for page in pages {
+            guard case .rows(let found) = page.content else { continue }
+            rows += found.count
+            bytes += found.json.count
+        }
+        rates.pulled(rows: rows, ofBytes: bytes, by: device)
+        return pages
     }
 
     func respond(

@@ -42,10 +42,12 @@ struct RateLimitStatus: Sendable {
     /// Seconds until the bucket is full; for a refused request, until it may be repeated.
     fileprivate let seconds: Int
 
+    fileprivate static let name = "RateLimit"
+
     var fields: [HTTPField] {
         [
             HTTPField("RateLimit-Policy", policies),
-            HTTPField("RateLimit", policy + String(remaining) + ";t=" + String(seconds)),
+            HTTPField(Self.name, policy + String(remaining) + ";t=" + String(seconds)),
         ]
     }
 }
@@ -146,20 +148,22 @@ extension Problem {
     }
 }
 
+extension HTTPResponse {
+    fileprivate func adding(_ status: RateLimitStatus) -> HTTPResponse {
+        if self.status == 429, headers.contains(where: { $0.name == RateLimitStatus.name }) { return self }
+        var response = self
+        response.headers += status.fields
+        return response
+    }
+}
+
 extension HTTPHandlerResult {
-    /// Adds the headers about the limits to a response.
+    /// Adds the headers about the limits to a response, but for one that a limit has refused in the meantime.
     func adding(_ status: RateLimitStatus?) -> HTTPHandlerResult {
         guard let status else { return self }
         switch self {
-        case .response(var response):
-            response.headers += status.fields
-            return .response(response)
-        case .task(let work):
-            return .task {
-                var response = await work()
-                response.headers += status.fields
-                return response
-            }
+        case .response(let response): return .response(response.adding(status))
+        case .task(let work): return .task { await work().adding(status) }
         }
     }
 }

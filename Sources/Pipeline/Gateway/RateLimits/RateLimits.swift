@@ -2,11 +2,21 @@ import Metrics
 import SyncModel
 import Synchronization
 
+/// What a device may pull of a page, before this is read.
+enum PageTokens {
+    /// A whole page, for which so many tokens are taken until ``RateLimits/giveBack(_:to:)``.
+    case held(Int)
+    /// A small page.
+    case few
+    /// Nothing: a page has at least one row, which may be large.
+    case owed
+}
+
 /// Limits the requests, changes, bytes and pulled bytes a second of each caller and of each device, and what a caller's uploads take
 /// in the log in a day (I10).
 ///
 /// Bytes are those of bodies, and those of the rows that changes touched, which are known once these are ordered. Pulled bytes are known
-/// once they are read.
+/// once they are read; until then a page has the tokens of the largest one.
 ///
 /// A request takes its tokens from all buckets of its caller and its device, or from none. Callers and devices with full buckets are
 /// forgotten when entries are needed, so that the memory is bounded.
@@ -31,8 +41,15 @@ final class RateLimits: Sendable {
     /// Callers and devices tracked at a time; about 300 bytes each.
     static let maximumEntries = 200_000
     private static let firstSweep = 64
-    /// Bytes of touched rows that count once.
+    /// Bytes of the rows that a part touched which count once.
     private static let weighed = 1 << 20
+    /// How often those above count: a part of 4 MiB keeps its partition busy for about 0.1 s, and as it counts more than a bucket holds, one
+    /// comes in ten seconds, so that it delays about one in a hundred requests of others.
+    private static let weight = 16
+    /// Pages that have no more bytes of rows, and no more rows, do not count.
+    static let smallPage = (bytes: 48 << 10, rows: 48)
+    /// What a pulled row counts at least: to read, compress and send a small one takes as long as this many bytes of a large one.
+    private static let pulledRow = 1 << 10
     /// Seconds between two sweeps of a shard without room: else each refused request would search all entries.
     private static let sweepInterval = 0.1
 
@@ -40,6 +57,8 @@ final class RateLimits: Sendable {
     private let deviceRates: Rates
     private let callerLimits: TokenBuckets.Limits
     private let deviceLimits: TokenBuckets.Limits
+    /// The pulled bytes that the smallest bucket holds; 0 where they are not limited.
+    private let leastPulled: Int
     private let maximumOfShard: Int
     private let clock: GatewayClock
     private let shards: [Shard]
@@ -55,6 +74,8 @@ final class RateLimits: Sendable {
         deviceRates = device
         callerLimits = TokenBuckets.Limits(caller)
         deviceLimits = TokenBuckets.Limits(device)
+        leastPulled =
+            [caller, device].map { $0.capacity(of: .pulledBytes) }.filter { $0 > 0 }.min() ?? 0
         maximumOfShard = max(2, maximumEntries / Self.shardCount)
         self.clock = clock
         shards = (0..<Self.shardCount).map { _ in Shard() }
@@ -148,21 +169,59 @@ final class RateLimits: Sendable {
         if let problem { throw problem }
     }
 
+    /// Whether a device and its caller have the tokens for a cost; takes none.
+    func allows(_ device: Device, _ cost: RateCost) -> Bool {
+        do throws(Problem) { try check(device, cost, isRefusal: false) } catch { return false }
+        return true
+    }
+
     /// Takes tokens for rows that an upload has touched, down to as many below none as a full bucket has.
     ///
-    /// What one part has above ``weighed`` counts four times: the others of a partition wait for all of it. The bound is for streams that
+    /// What one part has above ``weighed`` counts ``weight`` times: the others of a partition wait for all of it. The bound is for streams that
     /// were away, whose uploads are reported all at once. Where all entries are needed nothing is taken.
     func touched(_ bytes: Int, by device: Device) {
         let once = min(bytes, Self.weighed)
-        charge(RateCost(bytes: once + 4 * min(bytes - once, 1 << 40), requests: 0), to: device.caller, device)
+        charge(RateCost(bytes: once + Self.weight * min(bytes - once, 1 << 40), requests: 0), to: device.caller, device)
     }
 
     /// Takes a caller's tokens for a body that was refused, down to as many below none as a full bucket has.
     func refused(_ bytes: Int, of caller: SyncID) { charge(RateCost(bytes: bytes, requests: 0), to: caller) }
 
+    /// Takes the tokens of a page that is about to be read, so that pages read at the same time count, too.
+    ///
+    /// - Parameters:
+    ///   - bytes: what it has at most.
+    ///   - isRefusable: whether the request is refused where as much is owed as half a bucket holds.
+    func hold(_ bytes: Int, for device: Device, isRefusable: Bool) throws(Problem) -> PageTokens {
+        guard leastPulled > 0 else { return .held(0) }
+        let held = min(bytes, leastPulled)
+        do throws(Problem) {
+            try take(RateCost(requests: 0, pulled: held), of: device.caller, device, isRefusal: false)
+            return .held(held)
+        } catch {
+            let most = RateCost(requests: 0, pulled: -leastPulled / 2)
+            if isRefusable { try check(device, most) } else if !allows(device, most) { return .owed }
+            return .few
+        }
+    }
+
+    func giveBack(_ held: Int, to device: Device) {
+        guard held > 0 else { return }
+        let cost = RateCost(requests: 0, pulled: held)
+        shard(of: device.caller).state.withLock { state in
+            state.callers[device.caller]?.giveBack(cost)
+            state.devices[device]?.giveBack(cost)
+        }
+    }
+
     /// Takes tokens for what a device pulled, down to as many below none as a full bucket has.
     func pulled(_ bytes: Int, by device: Device) {
         if bytes > 0 { charge(RateCost(requests: 0, pulled: bytes), to: device.caller, device) }
+    }
+
+    /// Takes tokens for what small rows count more than their bytes.
+    func pulled(rows: Int, ofBytes bytes: Int, by device: Device) {
+        if rows > Self.smallPage.rows { pulled(rows * Self.pulledRow - bytes, by: device) }
     }
 
     private func charge(_ cost: RateCost, to caller: SyncID, _ device: Device? = nil) {

@@ -64,13 +64,17 @@ struct RateCost: Sendable {
 
     static let none = RateCost(requests: 0)
     static let request = RateCost()
-    /// Of a request that pulls; what it pulls more is not known before.
-    static let pull = RateCost(pulled: 1)
-    /// What must be left before anything is read.
-    static let page = RateCost(requests: 0, pulled: 1)
+    /// Of a request that pulls; how much is not known before.
+    static let pull = RateCost(isPull: true)
+    /// What must be left before another protocol's rows, or a piece of a file, are read.
+    static let piece = RateCost(requests: 0, pulled: 1)
 
-    /// - Parameter logged: the bytes that an upload takes in the log; none of a file, which replaces the one before.
-    init(changes: Int = 0, bytes: Int = 0, requests: Int = 1, logged: Int = 0, pulled: Int = 0) {
+    /// - Parameters:
+    ///   - logged: the bytes that an upload takes in the log; none of a file, which replaces the one before.
+    ///   - pulled: below 0 where as much may be owed.
+    init(
+        changes: Int = 0, bytes: Int = 0, requests: Int = 1, logged: Int = 0, pulled: Int = 0, isPull: Bool = false
+    ) {
         var vector = RateVector.zero
         vector[RateUnit.requests.rawValue] = Double(requests)
         vector[RateUnit.changes.rawValue] = Double(changes)
@@ -79,7 +83,7 @@ struct RateCost: Sendable {
         vector[RateUnit.pulledBytes.rawValue] = Double(pulled)
         self.vector = vector
         isUpload = changes > 0 || bytes > 0
-        isPull = pulled > 0
+        self.isPull = isPull || pulled != 0
     }
 
     /// About what an upload takes in the log at least: its changes, a result or refusal of each, its names and grants.

@@ -272,6 +272,9 @@ final class ChangesJSON: Sendable {
         guard let taken = bytes.withLock({ $0.take() }) else { preconditionFailure("changes are appended once") }
         return taken
     }
+
+    /// Frees the bytes of changes that are refused, since the refusal may be held back.
+    func drop() { bytes.withLock { $0 = nil } }
 }
 
 /// Parses bodies; what is wrong with one is a problem of its request.

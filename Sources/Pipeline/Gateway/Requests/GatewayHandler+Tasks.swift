@@ -2,6 +2,18 @@ import HTTP
 import SyncModel
 import Synchronization
 
+/// What a page may have that is about to be read.
+struct PageSpace: Sendable {
+    /// Of a page of the largest size, since the first row is read whatever it has.
+    let reservation: ResponseReservation
+    /// Of its rows.
+    let maximumBytes: Int
+    /// 0 where no row may be read.
+    let maximumRows: Int
+    /// The pulled bytes that are taken while it is read.
+    fileprivate let held: Int
+}
+
 /// Requests that wait, and the space of what they are answered.
 extension GatewayHandler {
     var waitingCount: Int { waiting.load(ordering: .relaxed) }
@@ -33,14 +45,15 @@ extension GatewayHandler {
     func delayed(_ error: any Error) async -> Problem {
         let problem = Problem(error)
         guard isDelayed(problem, among: waitingCount) else { return problem }
-        // Cancelled when the client has gone, or the server stops.
+        // Cancelled when the client has gone.
         do { try await clock.sleep(clock.now() + configuration.refusalDelay) } catch { return problem }
         return problem
     }
 
     /// - Parameter waiting: the requests that wait, with this one.
     func isDelayed(_ problem: Problem, among waiting: Int) -> Bool {
-        problem.code == .rateLimited && configuration.refusalDelay > .zero && waiting <= configuration.maxWaiting / 2
+        problem.code == .rateLimited && configuration.refusalDelay > .zero && !polls.isStopping
+            && waiting <= configuration.maxWaiting / 2
     }
 
     /// As ``inTask(_:)``, and shows nothing to a device that was revoked meanwhile.
@@ -55,14 +68,30 @@ extension GatewayHandler {
         }
     }
 
-    /// Reserves what a page may have, before it is read.
+    /// Reserves what a page may have, before it is read: of the memory, and of what the device may pull.
     ///
-    /// - Throws: also where the device has pulled too much, of which other pages may have been while this one waited.
-    func reservePage(for device: Device, until deadline: Duration) async throws(Problem) -> ResponseReservation {
-        let reserved = try await reserve(configuration.pageBytes, for: device.caller, until: deadline)
-        try rates.check(device, .page)
-        return reserved
+    /// A device that may not pull as much has a small page, so that changes are not refused for what was pulled, and a first sync becomes
+    /// slower and does not fail.
+    ///
+    /// - Parameter isRefusable: `false` where the response is also that to changes; then the page may have no row.
+    /// - Returns: must be passed to ``release(_:of:)``.
+    func reservePage(
+        for device: Device, until deadline: Duration, isRefusable: Bool = true
+    ) async throws(Problem) -> PageSpace {
+        let bytes = configuration.pageBytes
+        let reserved = try await reserve(bytes, for: device.caller, until: deadline)
+        let (smallBytes, smallRows) = RateLimits.smallPage
+        let (maximumBytes, maximumRows, held) =
+            switch try rates.hold(bytes, for: device, isRefusable: isRefusable) {
+            case .held(let held): (bytes, Int.max, held)
+            case .few: (min(bytes, smallBytes), smallRows, 0)
+            case .owed: (min(bytes, smallBytes), 0, 0)
+            }
+        return PageSpace(reservation: reserved, maximumBytes: maximumBytes, maximumRows: maximumRows, held: held)
     }
+
+    /// Gives back what the device may pull, once the page is read; the memory is free once it is sent.
+    func release(_ space: PageSpace, of device: Device) { rates.giveBack(space.held, to: device) }
 
     /// Reserves what a response may have in memory.
     func reserve(

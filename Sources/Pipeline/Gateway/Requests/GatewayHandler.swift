@@ -200,7 +200,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         let (bytes, changes) = (envelope.changes?.byteCount ?? 0, envelope.changeCount)
         return RateCost(
             changes: changes, bytes: request.body.count,
-            logged: RateCost.logged(bytes: bytes, changes: changes, of: caller), pulled: route == .upload ? 0 : 1)
+            logged: RateCost.logged(bytes: bytes, changes: changes, of: caller), isPull: route != .upload)
     }
 
     /// The version that uploads use by default and that responses name.

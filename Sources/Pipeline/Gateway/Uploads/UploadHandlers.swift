@@ -20,12 +20,13 @@ extension GatewayHandler {
         } else if envelope.namesBatch {
             batch = .empty
         }
-        return try await read(try page(caller, envelope, covering: batch), batch: batch, device)
+        return try await read(
+            try page(caller, envelope, covering: batch), batch: batch, device, isRefusable: !envelope.isUpload)
     }
 
     /// Responds to an upload that is durable.
     ///
-    /// - Throws: `outcome_pending` in place of what asks for a repeat, where a repeat would be applied again.
+    /// - Throws: `outcome_pending` in place of what asks for a repeat, where a repeat would be applied again. Not for what was pulled.
     private func outcomeAndPage(
         of upload: UploadReference, _ caller: Caller, _ device: Device, _ envelope: Envelope
     ) async throws -> HTTPResponse {
@@ -33,31 +34,31 @@ extension GatewayHandler {
             let outcome = try await outcome(
                 of: upload, device, envelope.batch, ShownRows(noneFor: caller), within: configuration.outcomeWait)
             guard outcome.leavesOutRows else {
-                return try await read(try page(caller, envelope, covering: outcome), batch: outcome, device)
+                return try await read(
+                    try page(caller, envelope, covering: outcome), batch: outcome, device, isRefusable: false)
             }
             return try await readWithRows(of: outcome, of: upload, caller, device, envelope)
         } catch {
             let problem = Problem(error)
-            guard envelope.batch == nil, [.overloaded, .notReady, .rateLimited].contains(problem.code) else {
-                throw problem
-            }
+            guard envelope.batch == nil, [.overloaded, .notReady].contains(problem.code) else { throw problem }
             throw Problem(FanOutError.pending)
         }
     }
 
     /// Responds with the rows of conflicts, and with a page of what they leave of its size.
     ///
-    /// The rows are read first, since the device applies them first.
+    /// The rows are read first, since the device applies them first, and whatever it has pulled: those of a batch without a number cannot be
+    /// asked for again. They count as touched, too.
     private func readWithRows(
         of outcome: BatchOutcome, of upload: UploadReference, _ caller: Caller, _ device: Device, _ envelope: Envelope
     ) async throws -> HTTPResponse {
         let deadline = clock.now() + configuration.outcomeWait
-        let reservation = try await reservePage(for: device, until: deadline)
+        let space = try await reservePage(for: device, until: deadline, isRefusable: false)
+        defer { release(space, of: device) }
         let batch = try await addingRows(to: outcome, of: upload, caller, device, until: deadline)
-        let rest = max(1, configuration.pageBytes - batch.rowBytes)
-        let page = try page(caller, envelope, covering: batch, maximumBytes: rest)
+        let page = try page(caller, envelope, covering: batch)
         let (pages, whole) = try await readPages(
-            page, device, reservation, keeping: batch.rowBytes, until: clock.now() + configuration.outcomeWait)
+            page, device, in: space, keeping: batch.rowBytes, until: clock.now() + configuration.outcomeWait)
         return respond(page, pages, batch: batch, whole)
     }
 
@@ -86,11 +87,10 @@ extension GatewayHandler {
 
     /// The page of a response with a batch: from streams that cover it, without the rows that it wrote.
     private func page(
-        _ caller: Caller, _ envelope: Envelope, covering batch: BatchOutcome?, maximumBytes: Int? = nil
+        _ caller: Caller, _ envelope: Envelope, covering batch: BatchOutcome?
     ) throws(Problem) -> PullPage {
         try page(
-            caller, envelope, held: batch?.held(by: envelope.knowledge) ?? [:], leastHeads: batch?.heads ?? [:],
-            maximumBytes: maximumBytes)
+            caller, envelope, held: batch?.held(by: envelope.knowledge) ?? [:], leastHeads: batch?.heads ?? [:])
     }
 
     /// Uploads, and waits for the outcome only if the request prefers to.
@@ -115,7 +115,7 @@ extension GatewayHandler {
                 guard known.leavesOutRows else {
                     return try await reserving(respond(known), for: caller, until: deadline)
                 }
-                let reservation = try await reservePage(for: device, until: deadline)
+                let reservation = try await reserve(configuration.pageBytes, for: device.caller, until: deadline)
                 var response = respond(
                     try await addingRows(to: known, of: upload, caller, device, until: deadline))
                 response.reservation = reservation
@@ -144,6 +144,8 @@ extension GatewayHandler {
     }
 
     private func append(_ caller: Caller, _ device: Device, _ envelope: Envelope) async throws -> AppendResult {
+        // A refusal may be held back.
+        defer { envelope.changes?.drop() }
         if let epoch = envelope.epoch, !epoch.utf8.elementsEqual(history.epoch.utf8) {
             return .refused(BatchOutcome(batch: envelope.batch, refusal: .historyChanged))
         }

@@ -171,7 +171,9 @@ import Testing
     }
 
     @Test func anOwnerThatSendsTooMuchIsRateLimitedAndOthersAreServed() async throws {
-        let weir = try await TestServer.start(settings: ["gateway.caller-changes-per-second": "5"])
+        let weir = try await TestServer.start(settings: [
+            "gateway.caller-changes-per-second": "5", "gateway.refusal-delay": "0s",
+        ])
         var other = TestDevice(weir, syncID: "def", knowledgeID: "k2")
         let before = try weir.residentBytes()
         let client = DeviceClient(port: weir.port, syncID: "abc")
