@@ -105,7 +105,7 @@ package struct GatewayConfiguration: ConfigurationComponent {
             "device", \.deviceRates.requests, \.deviceRates.changes, \.deviceRates.bytes, \.deviceRates.pulledBytes)
         Setting(
             "refusal-delay", \.refusalDelay, .duration(in: .zero...(.seconds(60))),
-            "How long a refusal with 429 is held back, so that a client that repeats it at once sends few; at once while requests wait for half of max-waiting."
+            "How long a refusal with 429, or a small page of a device that has pulled too much, is held back, so that a client that repeats it at once sends few; at once while requests wait for half of max-waiting."
         )
         Setting(
             "caller-lag", \.callerLag, .duration(in: .milliseconds(1)...(.seconds(3600))),

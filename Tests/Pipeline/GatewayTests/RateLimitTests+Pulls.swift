@@ -42,6 +42,25 @@ extension RateLimitTests {
         #expect(refused("device-pulled-bytes") == 1)
     }
 
+    /// The next pull would come at once, and have as few rows.
+    @Test func aSmallPageThatIsNotTheLastIsHeldBack() async throws {
+        try await withGateway {
+            $0.configuration.deviceRates = Rates(pulledBytes: 10_000)
+            $0.configuration.refusalDelay = .seconds(1)
+        } test: { gateway in
+            gateway.link.set(Self.largeRows, of: .abc)
+            #expect(try await gateway.exchange("POST", "/v1/pull", body()).status == 200)
+            let held = Task { try await gateway.exchange("POST", "/v1/pull", body()) }
+            await gateway.clock.sleeper(for: .seconds(1))
+            gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 6)], head: 6, hasMore: false), of: .abc)
+            #expect(try await gateway.exchange("POST", "/v1/sync", body()).status == 200)
+            #expect(gateway.service.counters.waiting == 1)
+            gateway.clock.advance(by: .seconds(1))
+            let page = try await held.value
+            #expect(page.text.contains(#""hasMore":true"#))
+        }
+    }
+
     @Test func smallPagesDoNotCount() async throws {
         try await withGateway {
             $0.configuration.callerRates = Rates(pulledBytes: 100)

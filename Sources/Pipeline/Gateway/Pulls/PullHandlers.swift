@@ -108,7 +108,16 @@ extension GatewayHandler {
         let deadline = clock.now() + configuration.outcomeWait
         let space = try await reservePage(for: device, until: deadline, isRefusable: isRefusable)
         defer { release(space, of: device) }
-        return try await readPages(page, device, in: space, until: deadline)
+        let (pages, reservation) = try await readPages(page, device, in: space, until: deadline)
+        let hasMore = pages.contains { page in
+            if case .rows(let rows) = page.content { rows.hasMore } else { false }
+        }
+        if hasMore, space.isSmall, isRefusable {
+            // The device pulls again at once, and has tokens for larger pages after it has waited.
+            reservation.resize(to: Self.size(of: pages))
+            try await delay()
+        }
+        return (pages, reservation)
     }
 
     /// Reads the pages of a pull for which a page is reserved.
@@ -161,10 +170,7 @@ extension GatewayHandler {
     func respond(
         _ page: PullPage, _ pages: [OwnerPage], batch: BatchOutcome?, _ reservation: ResponseReservation?
     ) -> HTTPResponse {
-        let size = pages.reduce(1024) { size, page in
-            if case .rows(let rows) = page.content { size + rows.json.count + 96 * rows.entries.count } else { size }
-        }
-        var writer = JSONWriter(capacity: size)
+        var writer = JSONWriter(capacity: Self.size(of: pages))
         writer.object { writer in
             page.writeHead(to: &writer)
             if let batch {
@@ -176,5 +182,12 @@ extension GatewayHandler {
         var response = HTTPResponse.json(200, writer.take())
         response.reservation = reservation
         return response
+    }
+
+    /// About the bytes of a response with these pages.
+    private static func size(of pages: [OwnerPage]) -> Int {
+        pages.reduce(1024) { size, page in
+            if case .rows(let rows) = page.content { size + rows.json.count + 96 * rows.entries.count } else { size }
+        }
     }
 }

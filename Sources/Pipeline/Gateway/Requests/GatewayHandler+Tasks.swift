@@ -12,6 +12,9 @@ struct PageSpace: Sendable {
     let maximumRows: Int
     /// The pulled bytes that are taken while it is read.
     fileprivate let held: Int
+
+    /// Whether the device may not pull a whole page.
+    var isSmall: Bool { maximumRows < .max }
 }
 
 /// Requests that wait, and the space of what they are answered.
@@ -44,16 +47,24 @@ extension GatewayHandler {
     /// One that repeats its requests at once would else cost more by what is refused than by what is done.
     func delayed(_ error: any Error) async -> Problem {
         let problem = Problem(error)
-        guard isDelayed(problem, among: waitingCount) else { return problem }
+        guard problem.code == .rateLimited else { return problem }
         // Cancelled when the client has gone.
-        do { try await clock.sleep(clock.now() + configuration.refusalDelay) } catch { return problem }
+        do { try await delay() } catch { return problem }
         return problem
     }
 
     /// - Parameter waiting: the requests that wait, with this one.
     func isDelayed(_ problem: Problem, among waiting: Int) -> Bool {
-        problem.code == .rateLimited && configuration.refusalDelay > .zero && !polls.isStopping
-            && waiting <= configuration.maxWaiting / 2
+        problem.code == .rateLimited && mayDelay(among: waiting)
+    }
+
+    /// Waits before a response whose client would send the next request at once, if it has reached a rate.
+    func delay() async throws {
+        if mayDelay(among: waitingCount) { try await clock.sleep(clock.now() + configuration.refusalDelay) }
+    }
+
+    private func mayDelay(among waiting: Int) -> Bool {
+        configuration.refusalDelay > .zero && !polls.isStopping && waiting <= configuration.maxWaiting / 2
     }
 
     /// As ``inTask(_:)``, and shows nothing to a device that was revoked meanwhile.
