@@ -63,13 +63,9 @@ package struct FanOutMetrics: Sendable {
     func record(_ pages: [OwnerPage], _ watch: Stopwatch) {
         readPulls.add()
         pullDuration.record(watch.nanoseconds)
-        var (count, bytes) = (0, 0)
-        for case .rows(let rows) in pages.lazy.map(\.content) {
-            count += rows.count
-            bytes += rows.json.count
-        }
-        pageRows.record(count)
-        pageBytes.record(bytes)
+        let size = pages.size
+        pageRows.record(size.rows)
+        pageBytes.record(size.bytes)
     }
 
     /// Rows that were asked for by id or by time count as a pull.

@@ -115,6 +115,17 @@ package struct OwnerPage: Sendable, Hashable {
     }
 }
 
+extension [OwnerPage] {
+    /// The rows of all pages, and the bytes of their JSON.
+    package var size: (rows: Int, bytes: Int) {
+        reduce(into: (0, 0)) { size, page in
+            guard case .rows(let rows) = page.content else { return }
+            size.rows += rows.count
+            size.bytes += rows.json.count
+        }
+    }
+}
+
 /// Rows of one owner, by timeStamp.
 package struct OwnerRows: Sendable, Hashable {
     /// The rows as in the client contract, separated by commas.

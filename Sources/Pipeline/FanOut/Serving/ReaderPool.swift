@@ -73,6 +73,7 @@ final class ReaderPool: Sendable {
 
     /// A read that computes so long may keep others waiting: a page of 1000 small rows takes a millisecond or two.
     private static let longRead = 5_000_000
+
     private let threads: [ReaderThread]
     private let maximum: Int
     private let state: Mutex<State>

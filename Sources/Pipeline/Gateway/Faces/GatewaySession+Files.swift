@@ -61,9 +61,7 @@ extension GatewaySession {
     private func bytes(
         from position: Int, to end: Int, of file: OwnerFile
     ) async throws -> (bytes: ArraySlice<UInt8>, reservation: ResponseReservation)? {
-        var free = try await spaceOfChunk()
-        while free == nil { free = try await spaceOfChunk() }
-        guard let reserved = free else { return nil }
+        guard let reserved = try await spaceOfChunk() else { return try await bytes(from: position, to: end, of: file) }
         let (number, offset) = position.quotientAndRemainder(dividingBy: OwnerFile.chunkSize)
         let files = try files
         let chunk = try await OwnerFiles.translating { () async throws(OwnerFileError) in

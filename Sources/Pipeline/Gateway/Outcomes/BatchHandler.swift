@@ -61,7 +61,8 @@ extension GatewayHandler {
         let space = try await reservePage(
             for: device, until: clock.now() + configuration.outcomeWait, isRefusable: rowsFrom != nil)
         defer { release(space, of: device) }
-        let rows = ShownRows(for: caller, from: rowsFrom ?? 0, maximumBytes: space.maximumBytes)
+        let maximum = min(configuration.pageBytes, space.tokens.limits.bytes)
+        let rows = ShownRows(for: caller, from: rowsFrom ?? 0, maximumBytes: maximum)
         do throws(FanOutError) {
             if let outcome = try await known(batch, of: upload, device, rows) {
                 pending.remove(batch, of: device)

@@ -109,10 +109,7 @@ extension GatewayHandler {
         let space = try await reservePage(for: device, until: deadline, isRefusable: isRefusable)
         defer { release(space, of: device) }
         let (pages, reservation) = try await readPages(page, device, in: space, until: deadline)
-        let hasMore = pages.contains { page in
-            if case .rows(let rows) = page.content { rows.hasMore } else { false }
-        }
-        if hasMore, space.isSmall, isRefusable {
+        if case .few = space.tokens, isRefusable, page.hasMore(pages) {
             // The device pulls again at once, and has tokens for larger pages after it has waited.
             reservation.resize(to: Self.size(of: pages))
             try await delay()
@@ -132,13 +129,14 @@ extension GatewayHandler {
     func readPages(
         _ page: PullPage, _ device: Device, in space: PageSpace, keeping bytes: Int = 0, until deadline: Duration
     ) async throws -> ([OwnerPage], ResponseReservation) {
-        guard space.maximumRows > 0 else {
+        let limits = space.tokens.limits
+        guard limits.rows > 0 else {
             space.reservation.resize(to: bytes)
             return ([], space.reservation)
         }
         var request = page.request
-        request.limit = min(request.limit, space.maximumRows)
-        request.maximumBytes = max(1, min(request.maximumBytes - bytes, space.maximumBytes))
+        request.limit = min(request.limit, limits.rows)
+        request.maximumBytes = max(1, min(request.maximumBytes - bytes, limits.bytes))
         do {
             return (try await pull(request, .zero, device), space.reservation)
         } catch FanOutError.notReady {
@@ -156,14 +154,8 @@ extension GatewayHandler {
 
     private func pull(_ request: PagePull, _ limit: Duration, _ device: Device) async throws -> [OwnerPage] {
         let pages = try await link.pull(request, within: limit)
-        var rows = 0
-        var bytes = 0
-        for page in pages {
-            guard case .rows(let found) = page.content else { continue }
-            rows += found.count
-            bytes += found.json.count
-        }
-        rates.pulled(rows: rows, ofBytes: bytes, by: device)
+        let size = pages.size
+        rates.pulled(rows: size.rows, ofBytes: size.bytes, by: device)
         return pages
     }
 

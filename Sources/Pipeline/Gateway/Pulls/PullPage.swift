@@ -157,7 +157,8 @@ struct PullPage: Sendable {
         return OwnerRows(entries: entries, hasMore: true)
     }
 
-    private func hasMore(_ pages: [OwnerPage]) -> Bool {
+    /// Whether the device must pull again for rows that are there.
+    func hasMore(_ pages: [OwnerPage]) -> Bool {
         !unread(pages).isEmpty
             || pages.contains { if case .rows(let rows) = $0.content { rows.hasMore } else { false } }
     }

@@ -3,13 +3,22 @@ import SyncModel
 import Synchronization
 
 /// What a device may pull of a page, before this is read.
-enum PageTokens {
+enum PageTokens: Sendable {
     /// A whole page, for which so many tokens are taken until ``RateLimits/giveBack(_:to:)``.
     case held(Int)
     /// A small page.
     case few
     /// Nothing: a page has at least one row, which may be large.
     case owed
+
+    /// Of the rows of a page, besides its own limits.
+    var limits: (bytes: Int, rows: Int) {
+        switch self {
+        case .held: (.max, .max)
+        case .few: RateLimits.smallPage
+        case .owed: (RateLimits.smallPage.bytes, 0)
+        }
+    }
 }
 
 /// Limits the requests, changes, bytes and pulled bytes a second of each caller and of each device, and what a caller's uploads take
@@ -74,8 +83,7 @@ final class RateLimits: Sendable {
         deviceRates = device
         callerLimits = TokenBuckets.Limits(caller)
         deviceLimits = TokenBuckets.Limits(device)
-        leastPulled =
-            [caller, device].map { $0.capacity(of: .pulledBytes) }.filter { $0 > 0 }.min() ?? 0
+        leastPulled = [caller, device].map { $0.capacity(of: .pulledBytes) }.filter { $0 > 0 }.min() ?? 0
         maximumOfShard = max(2, maximumEntries / Self.shardCount)
         self.clock = clock
         shards = (0..<Self.shardCount).map { _ in Shard() }
@@ -205,8 +213,8 @@ final class RateLimits: Sendable {
         }
     }
 
-    func giveBack(_ held: Int, to device: Device) {
-        guard held > 0 else { return }
+    func giveBack(_ tokens: PageTokens, to device: Device) {
+        guard case .held(let held) = tokens, held > 0 else { return }
         let cost = RateCost(requests: 0, pulled: held)
         shard(of: device.caller).state.withLock { state in
             state.callers[device.caller]?.giveBack(cost)

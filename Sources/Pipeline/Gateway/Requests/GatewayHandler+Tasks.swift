@@ -6,15 +6,7 @@ import Synchronization
 struct PageSpace: Sendable {
     /// Of a page of the largest size, since the first row is read whatever it has.
     let reservation: ResponseReservation
-    /// Of its rows.
-    let maximumBytes: Int
-    /// 0 where no row may be read.
-    let maximumRows: Int
-    /// The pulled bytes that are taken while it is read.
-    fileprivate let held: Int
-
-    /// Whether the device may not pull a whole page.
-    var isSmall: Bool { maximumRows < .max }
+    let tokens: PageTokens
 }
 
 /// Requests that wait, and the space of what they are answered.
@@ -91,18 +83,12 @@ extension GatewayHandler {
     ) async throws(Problem) -> PageSpace {
         let bytes = configuration.pageBytes
         let reserved = try await reserve(bytes, for: device.caller, until: deadline)
-        let (smallBytes, smallRows) = RateLimits.smallPage
-        let (maximumBytes, maximumRows, held) =
-            switch try rates.hold(bytes, for: device, isRefusable: isRefusable) {
-            case .held(let held): (bytes, Int.max, held)
-            case .few: (min(bytes, smallBytes), smallRows, 0)
-            case .owed: (min(bytes, smallBytes), 0, 0)
-            }
-        return PageSpace(reservation: reserved, maximumBytes: maximumBytes, maximumRows: maximumRows, held: held)
+        let tokens = try rates.hold(bytes, for: device, isRefusable: isRefusable)
+        return PageSpace(reservation: reserved, tokens: tokens)
     }
 
     /// Gives back what the device may pull, once the page is read; the memory is free once it is sent.
-    func release(_ space: PageSpace, of device: Device) { rates.giveBack(space.held, to: device) }
+    func release(_ space: PageSpace, of device: Device) { rates.giveBack(space.tokens, to: device) }
 
     /// Reserves what a response may have in memory.
     func reserve(
