@@ -82,26 +82,41 @@ enum MutantsProgram {
         let seeds: Int?
         let limit: Duration?
 
-        /// Plays mutants of one judge.
+        /// Plays mutants of one judge, as many at a time as there are processors.
         ///
         /// - Returns: whether all were found that must be, and nothing fails without a mutant.
         func play(_ mutants: [NumberedMutant], by judge: Judge) async throws -> Bool {
             let start = ContinuousClock.now
-            // All suites together take longer than those of a mutant.
-            let unmutated = try await MutantRun.play(
-                0, by: judge.unmutated(mutants.map(\.mutant.finder)), with: tree, limit: limit ?? .seconds(600))
-            guard unmutated.finding == .none else {
-                Output.write("without a mutant, \(unmutated.finding)")
-                return false
-            }
+            var rest = mutants[...]
             var missed: [NumberedMutant] = []
             var surprises: [NumberedMutant] = []
-            for numbered in mutants {
-                let run = try await MutantRun.play(
-                    numbered.number, by: numbered.mutant.finder.playing(seeds: seeds), with: tree, limit: limit)
-                Output.write(line(numbered, "\(run.finding) (\(run.duration.components.seconds) s)"))
-                if run.finding == .none, numbered.mutant.reason == nil { missed.append(numbered) }
-                if run.finding != .none, numbered.mutant.reason != nil { surprises.append(numbered) }
+            var isSound = true
+            try await withThrowingTaskGroup(of: (NumberedMutant?, MutantRun).self) { group in
+                // All suites together take longer than those of a mutant.
+                let unmutated = judge.unmutated(mutants.map(\.mutant.finder))
+                group.addTask {
+                    (nil, try await MutantRun.play(0, by: unmutated, with: tree, limit: limit ?? .seconds(1800)))
+                }
+                func playNext() {
+                    guard let numbered = rest.popFirst() else { return }
+                    let finder = numbered.mutant.finder.playing(seeds: seeds)
+                    group.addTask {
+                        (numbered, try await MutantRun.play(numbered.number, by: finder, with: tree, limit: limit))
+                    }
+                }
+                for _ in 1..<ProcessInfo.processInfo.activeProcessorCount { playNext() }
+                while let (numbered, run) = try await group.next() {
+                    playNext()
+                    guard let numbered else {
+                        guard run.finding != .none else { continue }
+                        Output.write("without a mutant, \(run.finding)")
+                        isSound = false
+                        continue
+                    }
+                    Output.write(line(numbered, "\(run.finding) (\(run.duration.components.seconds) s)"))
+                    if run.finding == .none, numbered.mutant.reason == nil { missed.append(numbered) }
+                    if run.finding != .none, numbered.mutant.reason != nil { surprises.append(numbered) }
+                }
             }
             let known = mutants.count { $0.mutant.reason != nil } - surprises.count
             let duration = (ContinuousClock.now - start).components.seconds
@@ -112,7 +127,7 @@ enum MutantsProgram {
             for numbered in missed {
                 Output.write("NOT FOUND: \(line(numbered, "by \(numbered.mutant.finder.playing(seeds: seeds))"))")
             }
-            return missed.isEmpty
+            return isSound && missed.isEmpty
         }
     }
 

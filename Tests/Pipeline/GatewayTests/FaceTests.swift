@@ -9,6 +9,7 @@ import Observability
 import SyncModel
 import Synchronization
 import TestClocks
+import TestSignals
 import Testing
 
 /// What a gateway does for every face, shown with one that submits what it is sent.
@@ -74,16 +75,24 @@ import Testing
     /// Its client may read it as slowly as it likes, and the rows of a piece are those of the moment in which it is made.
     @Test func anAnswerInPiecesEndsOnceItsDeviceIsRevoked() async throws {
         let isRevoked = Mutex(false)
+        let hasBegun = Signal<Void>()
         let devices = GatewayDevices(
             registry: RecordedSightings(), isRevoked: { _ in isRevoked.withLock(\.self) }, revoked: { _ in [] },
             revoke: { _ in }, now: { 1 })
         try await withFace {
             $0.devices = devices
-            $0.faces = GatewayFaces([EchoFace { isRevoked.withLock { $0 = true } }])
+            $0.faces = GatewayFaces([
+                EchoFace {
+                    // Before the status is sent, the answer would be 403.
+                    await hasBegun.next()
+                    isRevoked.withLock { $0 = true }
+                }
+            ])
         } test: { gateway in
             let client = try HTTPClient(port: gateway.port)
             try await client.send("GET", "/echo/pieces", headers: TestGateway.headers() + Self.device)
             #expect(try await client.head().status == 200)
+            hasBegun.send(())
             #expect(try await !client.restOfChunks().isComplete)
             #expect(gateway.link.queries.count == 2)
         }

@@ -42,18 +42,26 @@ extension RateLimitTests {
         #expect(refused("device-pulled-bytes") == 1)
     }
 
-    /// The next pull would come at once, and have as few rows.
-    @Test func aSmallPageThatIsNotTheLastIsHeldBack() async throws {
+    /// The next pull would come at once, and have as few rows; also where the page ends with an owner's last row, before the next owner.
+    @Test(arguments: [true, false]) func aSmallPageThatIsNotTheLastIsHeldBack(endsInAnOwner: Bool) async throws {
         try await withGateway {
             $0.configuration.deviceRates = Rates(pulledBytes: 10_000)
             $0.configuration.refusalDelay = .seconds(1)
         } test: { gateway in
-            gateway.link.set(Self.largeRows, of: .abc)
-            #expect(try await gateway.exchange("POST", "/v1/pull", body()).status == 200)
-            let held = Task { try await gateway.exchange("POST", "/v1/pull", body()) }
+            func exchange(_ path: String) async throws -> HTTPClient.Answer {
+                try await gateway.exchange("POST", path, links: "xyz:read", body())
+            }
+            var rows = Self.largeRows
+            rows.hasMore = endsInAnOwner
+            gateway.link.set(rows, of: .abc)
+            gateway.link.cutPages(at: endsInAnOwner ? 2 : 1)
+            #expect(try await exchange("/v1/pull").status == 200)
+            let held = Task { try await exchange("/v1/pull") }
             await gateway.clock.sleeper(for: .seconds(1))
-            gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 6)], head: 6, hasMore: false), of: .abc)
-            #expect(try await gateway.exchange("POST", "/v1/sync", body()).status == 200)
+            // The last page is not.
+            gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 6)], head: 6), of: .abc)
+            gateway.link.cutPages(at: 2)
+            #expect(try await exchange("/v1/sync").status == 200)
             #expect(gateway.service.counters.waiting == 1)
             gateway.clock.advance(by: .seconds(1))
             let page = try await held.value
