@@ -514,8 +514,8 @@ let package = Package(
             "weir/WeirTests",
             [
                 "AsyncPrimitives", "ChangeLog", "CZlib", "Demo", "Device", "Digest", "Fuzzing", "IndexDamage",
-                "JSONText", "Kafka",
-                "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer", "ProgramRun", "Seeded", "ServerShell",
+                "JSONText", "Kafka", "KafkaChangeLog", "KafkaServer", "LoadTools", "Postgres", "PostgresServer",
+                "ProgramRun", "Seeded", "ServerShell",
                 "SQLite", "SQLiteChangeLog", "SyncModel", "SyncWire", "ThreadExecutor", "TopicAudit", "weir",
                 "WeirClient", "YAML",
             ], exclude: ["Client/StandIns"]),

@@ -1,4 +1,5 @@
 import Foundation
+import LoadTools
 import Testing
 
 /// Settings from the file, the environment and flags, and the reference that lists them.
@@ -45,6 +46,13 @@ import Testing
         #expect(
             committed == Data(run.output.utf8),
             "docs/configuration.md is out of date: swift run weir config-reference > docs/configuration.md")
+    }
+
+    /// Else load generators, and the devices of tests, would measure a limit.
+    @Test func loadGeneratorsAreServedWithoutAnyLimitOfRates() throws {
+        let text = try String(contentsOf: Self.reference, encoding: .utf8)
+        let rates = text.matches(of: /\n\| `(gateway\.(?:caller|device)-[a-z-]+-per-(?:second|day))`/)
+        #expect(Set(rates.map { String($0.1) }) == Set(RateFlags.settings.keys))
     }
 
     @Test func everyKeyOfTheReferenceIsRead() async throws {

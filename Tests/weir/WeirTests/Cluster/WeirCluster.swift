@@ -1,5 +1,6 @@
 import Foundation
 import KafkaServer
+import LoadTools
 import PostgresServer
 import ServerShell
 import Testing
@@ -102,7 +103,7 @@ final class WeirCluster: Sendable {
         lines += [
             "postgres:", "  shards: [\"\(database.connectionString)\"]", "  connections: 3",
         ]
-        let settings = RateSettings.unlimited.merging(settings) { $1 }
+        let settings = RateFlags.settings.merging(settings) { $1 }
         for (key, value) in settings.sorted(by: { $0.key < $1.key }) { lines.append("\(key): \(value)") }
         try folder.write(lines.joined(separator: "\n") + "\n", to: "weir.yaml")
     }

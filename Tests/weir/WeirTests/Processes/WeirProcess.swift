@@ -1,4 +1,5 @@
 import Foundation
+import LoadTools
 import Testing
 
 /// A `weir run` process on a free port, with its data in a temporary folder.
@@ -32,7 +33,7 @@ final class WeirProcess: Sendable {
             "--log-format", "json",
         ]
         // The disk of the tests may be small.
-        let defaults = ["changelog.reserve-bytes": "0"].merging(RateSettings.unlimited) { $1 }
+        let defaults = ["changelog.reserve-bytes": "0"].merging(RateFlags.settings) { $1 }
         for (key, value) in defaults.merging(settings, uniquingKeysWith: { $1 }) { arguments += ["--" + key, value] }
         let program = try ProgramProcess(arguments, in: folder, environment: environment)
         if let meanwhile, let operations = await program.port(of: .operations) { try await meanwhile(operations) }
@@ -59,14 +60,6 @@ final class WeirProcess: Sendable {
 
     /// Waits until the process exits; its exit code, or the signal that ended it.
     func untilEnd() async -> Int32 { await program.untilEnd() }
-}
-
-/// The settings of a gateway that limits no rate: devices of tests send more than well-behaved ones.
-enum RateSettings {
-    static let unlimited = Dictionary(
-        uniqueKeysWithValues: ["caller", "device"].flatMap { scope in
-            ["requests", "changes", "bytes"].map { ("gateway.\(scope)-\($0)-per-second", "0") }
-        } + [("gateway.caller-bytes-per-day", "0")])
 }
 
 /// `weir verify` on the files of a stopped server.
