@@ -515,9 +515,8 @@ let package = Package(
             [
                 "AsyncPrimitives", "ChangeLog", "CZlib", "Demo", "Device", "Digest", "Fuzzing", "IndexDamage",
                 "JSONText", "Kafka", "KafkaChangeLog", "KafkaServer", "LoadTools", "Postgres", "PostgresServer",
-                "ProgramRun", "Seeded", "ServerShell",
-                "SQLite", "SQLiteChangeLog", "SyncModel", "SyncWire", "ThreadExecutor", "TopicAudit", "weir",
-                "WeirClient", "YAML",
+                "ProgramRun", "Seeded", "ServerShell", "SQLite", "SQLiteChangeLog", "SyncModel", "SyncWire",
+                "ThreadExecutor", "TopicAudit", "weir", "WeirClient", "YAML",
             ], exclude: ["Client/StandIns"]),
         support("Conformance/ChangeLogConformance", ["AsyncPrimitives", "ChangeLog"]),
         support("Conformance/DeviceRegistryConformance", ["DeviceRegistry", "SyncModel"]),

@@ -6,5 +6,6 @@ package enum RateFlags {
             ["requests", "changes", "bytes", "pulled-bytes"].map { ("gateway.\(scope)-\($0)-per-second", "0") }
         } + [("gateway.caller-bytes-per-day", "0")])
 
+    /// The same as flags.
     package static let unlimited = settings.sorted { $0.key < $1.key }.flatMap { ["--" + $0.key, $0.value] }
 }
