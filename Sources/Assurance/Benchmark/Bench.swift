@@ -42,19 +42,21 @@ struct Bench: Sendable {
     }
 
     /// Runs a body with a server of its own, which is stopped afterwards.
-    func withServer<Value>(_ name: String, _ body: (ServerProcess) async throws -> Value) async throws -> Value {
-        try await withSpace { try await withServer(name, in: $0, body) }
+    func withServer<Value>(
+        _ name: String, limits: ServerProcess.Limits = .none, _ body: (ServerProcess) async throws -> Value
+    ) async throws -> Value {
+        try await withSpace { try await withServer(name, in: $0, limits: limits, body) }
     }
 
     /// Runs a body with a server whose topics and tables remain.
     ///
     /// - Parameter flags: further ones, of the process that has the gateway.
     func withServer<Value>(
-        _ name: String, in space: ClusterSpace?, schema: String = Workload.schema, flags: [String] = [],
-        _ body: (ServerProcess) async throws -> Value
+        _ name: String, in space: ClusterSpace?, schema: String = Workload.schema, limits: ServerProcess.Limits = .none,
+        flags: [String] = [], _ body: (ServerProcess) async throws -> Value
     ) async throws -> Value {
         let server = try await ServerProcess.start(
-            weir, in: folder, name: name, space: space, schema: schema, gatewayFlags: flags)
+            weir, in: folder, name: name, space: space, schema: schema, limits: limits, gatewayFlags: flags)
         let value = try await body(server)
         try await server.stop()
         return value

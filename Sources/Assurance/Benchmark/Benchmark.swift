@@ -25,7 +25,8 @@ enum Benchmark {
 
     static func figures(isCluster: Bool) -> [any Figure] {
         let throughput: [any Figure] = [
-            EndToEnd(ids: .random), EndToEnd(ids: .random, hasChangeIDs: true), EndToEnd(ids: .growing),
+            EndToEnd(ids: .random), EndToEnd(ids: .random, hasCallerLag: true),
+            EndToEnd(ids: .random, hasChangeIDs: true), EndToEnd(ids: .growing),
         ]
         let latency: [any Figure] = [UploadAcknowledged(), UploadToPoll()]
         if isCluster { return throughput + [Replay()] + latency + [OwnerCount(), StreamRebuild(), Soak()] }

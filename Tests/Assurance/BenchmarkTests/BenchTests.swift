@@ -16,6 +16,7 @@ import Testing
     /// The measures of each figure.
     private static let measures: [String: [String]] = [
         "end-to-end": endToEnd,
+        "end-to-end-caller-lag": endToEnd,
         "end-to-end-change-ids": endToEnd,
         "end-to-end-growing": endToEnd,
         "upload": ["upload_p50", "upload_p99", "fsync_p50", "fsync_p99", "upload_p50_in_fsyncs"],

@@ -30,6 +30,7 @@ import Testing
     /// The measures of each figure without the CPU of brokers and database, which may run on other machines.
     private static let numbers: [String: [String]] = [
         "end-to-end": endToEnd + roles.map { "\($0)_cpu_per_change" },
+        "end-to-end-caller-lag": endToEnd + roles.map { "\($0)_cpu_per_change" },
         "end-to-end-change-ids": endToEnd + roles.map { "\($0)_cpu_per_change" },
         "replay": [
             "changes_per_second", "raw_upsert_per_second", "ratio_to_raw_upsert", "ordering_cpu_per_change",

@@ -54,7 +54,10 @@ import Testing
         ("127.0.0.1:80", true), ("127.8.9.1", true), ("[::1]", true), ("[::1]:7777", true), ("", false),
         ("attacker.example", false), ("attacker.example:7777", false), ("localhost.attacker.example", false),
         ("notlocalhost", false), ("127.0.0.1.attacker.example", false), ("127.0.0.1x", false), ("[::2]", false),
-        ("[::1].attacker.example", false), ("localhost:80x", false), ("::1", false),
+        ("[::1].attacker.example", false), ("localhost:80x", false), ("::1", false), ("weir.LocalHost", true),
+        (".localhost", true), ("localhost/", false), ("lo[alhost", false), ("127.0.0", false), ("127.0.0.1.1", false),
+        ("127.0.0.256", false), ("127.0..1", false), ("127.0.0.", false), ("27.0.0.1", false), ("127.0.0.0001", false),
+        ("127.255.255.255", true), ("127.0.0.+1", false), ("[::1", false), ("127.0.0.1:", true),
     ])
     func answersOnlyLoopbackNamesWhereNobodyProvesAnIdentity(host: String, isAnswered: Bool) async throws {
         try await withGateway { gateway in

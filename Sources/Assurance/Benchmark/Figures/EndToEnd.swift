@@ -6,20 +6,24 @@ struct EndToEnd: Figure {
     let ids: Workload.IDs
     /// Whether each change has a `changeId`.
     var hasChangeIDs = false
+    /// Whether uploads wait for earlier ones of their caller as long as they do by default.
+    var hasCallerLag = false
 
     var name: String {
         (ids == .random ? "end-to-end" : "end-to-end-growing") + (hasChangeIDs ? "-change-ids" : "")
+            + (hasCallerLag ? "-caller-lag" : "")
     }
 
     var title: String {
         "8 devices upload batches of 200 changes until all can be pulled, ids "
             + (ids == .random ? "all random (UUID 4)" : "that grow (UUID 7)")
             + (hasChangeIDs ? ", each change with a changeId (UUID 4)" : "")
+            + (hasCallerLag ? ", with the default gateway.caller-lag" : "")
     }
 
     func measure(_ bench: Bench) async throws -> FigureResult {
         let batches = bench.scale.pick(2, 100, 250)
-        return try await bench.withServer(name) { server in
+        return try await bench.withServer(name, limits: hasCallerLag ? .allButRates : .none) { server in
             // Files grow, caches fill; brokers run on the JVM, which compiles what runs often.
             let warmUps = server.space == nil || bench.scale == .smoke ? 1 : 3
             let devices = Devices(owners: Owners.spread(8), batchSize: 200, ids: ids, hasChangeIDs: hasChangeIDs)

@@ -27,7 +27,7 @@ final class ServerProcess: Sendable {
     /// The default limits of a server that apply.
     enum Limits {
         case none
-        /// An address has few connections, and uploads are refused when stages lag.
+        /// An address has few connections, and uploads wait, and are refused, when stages lag.
         case allButRates
         case all
     }
@@ -79,8 +79,8 @@ final class ServerProcess: Sendable {
             return address + RateFlags.unlimited + [
                 // All load comes from one address.
                 "--gateway.max-connections-per-address", "0",
-                // Accepts uploads however far the stages are behind.
-                "--gateway.max-lag", "1d",
+                // Accepts uploads however far the stages are behind; each caller has the largest window.
+                "--gateway.max-lag", "1d", "--gateway.caller-lag", "1h",
             ]
         }
 

@@ -93,7 +93,7 @@ extension GatewayHandler {
     /// Refuses other names than loopback's where nobody has to prove an identity: a web page whose name resolves to this machine
     /// could else send requests (DNS rebinding).
     func checkHost(_ request: HTTPRequest) throws(Problem) {
-        guard authenticator.trustsEveryCaller, let host = request.headers.text(of: "host") else { return }
+        guard authenticator.trustsEveryCaller, let host = request.headers.bytes(of: "host") else { return }
         guard Loopback.isNamed(by: host) else {
             throw Problem(.forbidden, "with auth none the header Host must name loopback, as localhost does")
         }
