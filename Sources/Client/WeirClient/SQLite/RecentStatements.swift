@@ -1,3 +1,5 @@
+import Foundation
+
 /// Compiled statements of the app, of whose texts there may be any number: those that have run last.
 struct RecentStatements {
     /// How many are kept.
@@ -38,6 +40,15 @@ struct StatementText: Hashable {
     let sql: String
 
     static func == (left: Self, right: Self) -> Bool {
-        left.sql.utf8.elementsEqual(right.sql.utf8)
+        // Whatever runs is looked up: many bytes are compared at once.
+        var (left, right) = (left.sql, right.sql)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                guard left.count == right.count, let one = left.baseAddress, let other = right.baseAddress else {
+                    return left.isEmpty && right.isEmpty
+                }
+                return memcmp(one, other, left.count) == 0
+            }
+        }
     }
 }

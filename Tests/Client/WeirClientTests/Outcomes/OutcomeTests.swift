@@ -57,12 +57,14 @@ import WeirClient
     /// Strings are equal if they differ in how their characters are composed alone.
     @Test func aWriteRunsTheVeryTextOfItsStatements() async throws {
         let device = try await Device()
-        for title in ["\u{E9}", "e\u{301}"] {
+        // The last two have as many bytes.
+        for title in ["\u{E9}", "e\u{301}", "e\u{301}\u{323}", "e\u{323}\u{301}"] {
             try await device.weir.write {
                 try $0.execute("INSERT INTO item VALUES (lower(hex(randomblob(16))), '\(title)', NULL)")
             }
         }
-        #expect(try device.rows("SELECT hex(title) FROM item ORDER BY 1") == ["65CC81", "C3A9"])
+        let stored = try device.rows("SELECT hex(title) FROM item ORDER BY 1")
+        #expect(stored == ["65CC81", "65CC81CCA3", "65CCA3CC81", "C3A9"])
     }
 
     @Test func aTransactionThatATriggerHasRolledBackIsNotContinued() async throws {
