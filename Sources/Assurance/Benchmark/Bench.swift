@@ -64,11 +64,8 @@ struct Bench: Sendable {
 
     /// Runs a body with an embedded server that has the tables of ``AbusiveOwner`` and the default settings.
     func withAbusedServer<Value>(_ name: String, _ body: (ServerProcess) async throws -> Value) async throws -> Value {
-        let server = try await ServerProcess.start(
-            weir, in: folder, name: name, schema: AbusiveOwner.schema, limits: abuseHasRates ? .all : .allButRates)
-        let value = try await body(server)
-        try await server.stop()
-        return value
+        try await withServer(
+            name, in: nil, schema: AbusiveOwner.schema, limits: abuseHasRates ? .all : .allButRates, body)
     }
 }
 
