@@ -173,7 +173,7 @@ private func gzip(_ bytes: [UInt8]) -> [UInt8] {
             }
             async let first = send()
             async let other = send("k2")
-            await gateway.clock.sleepers(2)
+            await gateway.clock.sleepers(2, for: .seconds(5))
             touch(20_000, 3, of: backlog)
             let statuses = try await (first, other)
             #expect(statuses == (429, 202))
@@ -307,11 +307,10 @@ private func gzip(_ bytes: [UInt8]) -> [UInt8] {
                 let status = try await send()
                 #expect(status < 300)
             }
-            let others = gateway.clock.sleeping
             // While others wait, too, of half of those that may.
             let held = (1...2).map { _ in Task { try await send() } }
             while gateway.service.counters.waiting < 2 { await Task.yield() }
-            await gateway.clock.sleepers(others + 2)
+            await gateway.clock.sleepers(2, for: .seconds(1))
             #expect(try await send() == 429)
             #expect(gateway.service.counters.waiting == 2)
             gateway.clock.advance(by: .seconds(1))

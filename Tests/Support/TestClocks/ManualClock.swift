@@ -77,7 +77,13 @@ package final class ManualClock: Clock {
     package func sleeper(until time: Duration) async { await wait { $0.contains(Instant(offset: time)) } }
 
     /// Waits until a task sleeps for exactly this duration from now.
-    package func sleeper(for duration: Duration) async { await sleeper(until: now.offset + duration) }
+    package func sleeper(for duration: Duration) async { await sleepers(1, for: duration) }
+
+    /// Waits until at least so many tasks sleep for exactly this duration from now.
+    package func sleepers(_ count: Int, for duration: Duration) async {
+        let deadline = now.advanced(by: duration)
+        await wait { $0.count { $0 == deadline } >= count }
+    }
 
     /// Returns early if the test is cancelled, which its time limit does.
     private func wait(_ isMet: @escaping @Sendable ([Instant]) -> Bool) async {
