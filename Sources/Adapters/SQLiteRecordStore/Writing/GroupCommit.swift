@@ -14,16 +14,12 @@ struct GroupCommit {
         var refusals: [RecordStoreError?] = []
         let watch = Stopwatch()
         do {
-            try connection.transaction(.immediate) {
-                let writer = StepWriter(connection, tables)
-                // A savepoint copies every changed page, so a single call does without: its refusal rolls back the
-                // transaction.
-                if commits.count == 1 {
-                    try writer.write(commits[0].steps)
-                    refusals.append(nil)
-                } else {
-                    for commit in commits { refusals.append(try write(commit, writer)) }
-                }
+            do {
+                try transaction { writer in for commit in commits { try writer.write(commit.steps) } }
+                refusals = commits.map { _ in nil }
+            } catch is RecordStoreError where commits.count > 1 {
+                // Each by itself, which is for refusals alone: a savepoint copies every page that changes after it.
+                try transaction { writer in for commit in commits { refusals.append(try write(commit, writer)) } }
             }
         } catch {
             let failure = RecordStoreError(error, database: connection.path)
@@ -38,6 +34,10 @@ struct GroupCommit {
         for (commit, refusal) in zip(commits, refusals) {
             commit.resolve(refusal.map(Result.failure) ?? .success(()))
         }
+    }
+
+    private func transaction(_ body: (StepWriter) throws -> Void) throws {
+        try connection.transaction(.immediate) { try body(StepWriter(connection, tables)) }
     }
 
     /// Writes one call of several.
