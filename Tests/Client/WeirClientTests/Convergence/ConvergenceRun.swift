@@ -165,7 +165,10 @@ final class ConvergenceRun {
         for _ in 0..<5 {
             // Where two keep their own values, each round decides for one of them.
             for _ in 0..<(3 + script.devices) {
+                let before = server.state.withLock { $0.exchanged }
                 for app in apps { try await sync(app) { try await $0.device.weir.sync() } }
+                // Each further round would be as this one.
+                if server.state.withLock({ $0.exchanged }) == before { break }
             }
             if try await !freeSlots() { break }
         }

@@ -77,6 +77,8 @@ final class ContractServer: Transport {
         fileprivate(set) var heldFrom: [Int64: Int64] = [:]
         /// Batches that were applied.
         var applied = 0
+        /// Batches with an outcome, repeats too, and rows of pages.
+        fileprivate(set) var exchanged = 0
         /// After so many requests nothing is answered.
         var requestsLeft = Int.max
     }
@@ -174,8 +176,11 @@ extension ContractServer.State {
             var answer: [String: Any] = [:]
             if let number = body["batch"] as? NSNumber {
                 answer["batch"] = try outcome(number.int64Value, body, device)
+                exchanged += 1
             }
-            answer.merge(pull(body)) { $1 }
+            let pulled = pull(body)
+            exchanged += (pulled["changes"] as? [Any])?.count ?? 0
+            answer.merge(pulled) { $1 }
             return .json(Self.text(answer))
         case ("GET", let path) where path.hasPrefix("/v1/batches/"):
             return rows(of: path, URLComponents(string: request.url.absoluteString)?.queryItems ?? [])
