@@ -210,6 +210,7 @@ let package = Package(
             "Platform/HTTP", ["AsyncPrimitives", "CEventFD", "CGnuTLS", "CMicrohttpd", "CZlib", "ThreadExecutor"]),
         library("Platform/JSON", ["CSimdjson", "JSONText"], features: [.lifetimes]),
         library("Platform/JSONText", features: [.lifetimes], linking: ["m"]),
+        library("Platform/Allocator", ["CJemalloc"]),
         library("Platform/YAML", ["CYAML"]),
         library("Platform/AsyncPrimitives"),
         library("Platform/Commands"),
@@ -236,6 +237,7 @@ let package = Package(
         systemLibrary("CLibraries/CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         systemLibrary("CLibraries/CEventFD"),
         systemLibrary("CLibraries/CGnuTLS", pkgConfig: "gnutls", apt: "libgnutls28-dev"),
+        systemLibrary("CLibraries/CJemalloc", pkgConfig: "jemalloc", apt: "libjemalloc-dev"),
         systemLibrary("CLibraries/CMicrohttpd", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
         systemLibrary("CLibraries/COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
         systemLibrary("CLibraries/CPostgres", pkgConfig: "libpq", apt: "libpq-dev"),
@@ -318,7 +320,7 @@ let package = Package(
         program(
             "weir",
             [
-                "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "DeviceRegistry",
+                "Allocator", "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "DeviceRegistry",
                 "EmbeddedPipeline", "FanOut", "Gateway", "Ingest", "JSON", "KafkaChangeLog", "Metrics", "NetworkLink",
                 "Observability", "Operations", "Ordering", "OwnerFileStore", "PostgresDeviceRegistry",
                 "PostgresOwnerFileStore", "PostgresRecordStore", "RecordStore", "ServiceLifecycle", "SQLite",
@@ -444,6 +446,7 @@ let package = Package(
                 "Configuration", "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore",
                 "SyncModel", "SyncWire", "TestResources",
             ]),
+        tests("Platform/AllocatorTests", ["Allocator"]),
         tests("Platform/AsyncPrimitivesTests", ["AsyncPrimitives", "TestClocks"]),
         tests("Platform/CommandsTests", ["Commands"]),
         tests("Platform/ConfigurationTests", ["Commands", "Configuration", "YAML"]),

@@ -9,12 +9,15 @@ extension Metric {
         "process_cpu_seconds_total", .counter, "CPU time of the process, user and system.")
     package static let processMemory = Metric(
         "process_resident_memory_bytes", .gauge, "Resident memory of the process.")
+    package static let processAllocated = Metric(
+        "process_allocated_memory_bytes", .gauge, "Memory that the process has allocated and not freed.")
     package static let processDescriptors = Metric(
         "process_open_fds", .gauge, "Open file descriptors: files and connections.")
     package static let processMaximumDescriptors = Metric(
         "process_max_fds", .gauge, "Limit of open file descriptors.")
 
     static let process = [
-        buildInfo, ready, processStart, processCPU, processMemory, processDescriptors, processMaximumDescriptors,
+        buildInfo, ready, processStart, processCPU, processMemory, processAllocated, processDescriptors,
+        processMaximumDescriptors,
     ]
 }

@@ -1,8 +1,10 @@
+import Allocator
 import AsyncPrimitives
 import ChangeLog
 import Commands
 import EmbeddedPipeline
 import Glibc
+import Metrics
 import Observability
 import Operations
 import ServiceLifecycle
@@ -27,12 +29,25 @@ struct ServiceRunner: Sendable {
         let logger = Logger(label: "weir", output: output, level: log.level)
         defer { _ = sink.flush(within: .seconds(1)) }
         let runner = ServiceRunner(logger: logger, monitoring: Monitoring(conditions: [.storage] + conditions))
+        runner.monitorMemory()
         do {
             try await runner.run(operations, body)
             return .success
         } catch {
             logger.critical("Weir stops after an error", [.error: .string("\(error)")])
             return .failure
+        }
+    }
+
+    private func monitorMemory() {
+        monitoring.metrics.collect { samples in
+            if let bytes = Allocator.allocatedBytes() { samples.set(.processAllocated, bytes) }
+        }
+        do throws(Allocator.Failure) {
+            try Allocator.purgeInBackground()
+        } catch {
+            logger.notice(
+                "Freed memory is given back to the system only while memory is used", [.error: .string("\(error)")])
         }
     }
 
