@@ -29,7 +29,7 @@ struct ServiceRunner: Sendable {
         let logger = Logger(label: "weir", output: output, level: log.level)
         defer { _ = sink.flush(within: .seconds(1)) }
         let runner = ServiceRunner(logger: logger, monitoring: Monitoring(conditions: [.storage] + conditions))
-        runner.monitorMemory()
+        runner.setUpAllocator()
         do {
             try await runner.run(operations, body)
             return .success
@@ -39,7 +39,7 @@ struct ServiceRunner: Sendable {
         }
     }
 
-    private func monitorMemory() {
+    private func setUpAllocator() {
         monitoring.metrics.collect { samples in
             if let bytes = Allocator.allocatedBytes() { samples.set(.processAllocated, bytes) }
         }

@@ -11,23 +11,21 @@ struct GroupCommit {
 
     /// Writes and resolves all calls.
     func run(_ commits: [PendingCommit]) {
-        var refusals: [RecordStoreError?] = []
+        var refusals = [RecordStoreError?](repeating: nil, count: commits.count)
         let watch = Stopwatch()
         do {
             do {
                 try transaction { writer in for commit in commits { try writer.write(commit.steps) } }
-                refusals = commits.map { _ in nil }
             } catch is RecordStoreError where commits.count > 1 {
                 // Each by itself, which is for refusals alone: a savepoint copies every page that changes after it.
-                try transaction { writer in for commit in commits { refusals.append(try write(commit, writer)) } }
+                try transaction { writer in
+                    for (index, commit) in commits.enumerated() { refusals[index] = try write(commit, writer) }
+                }
             }
         } catch {
             let failure = RecordStoreError(error, database: connection.path)
             metrics.recordFailure(commits)
-            for (index, commit) in commits.enumerated() {
-                let refusal = index < refusals.count ? refusals[index] : nil
-                commit.resolve(.failure(refusal ?? failure))
-            }
+            for (commit, refusal) in zip(commits, refusals) { commit.resolve(.failure(refusal ?? failure)) }
             return
         }
         metrics.record(commits, failed: refusals.count { $0 != nil }, watch)
