@@ -1,7 +1,7 @@
 /// Elements that are taken in turns of their keys, and in order of arrival within a key.
 package struct FairQueue<Key: Hashable, Element> {
     private struct Waiting {
-        var elements: [Element] = []
+        var elements: [Element]
         /// The index of the first element; those before it were taken.
         var first = 0
 
@@ -17,8 +17,9 @@ package struct FairQueue<Key: Hashable, Element> {
     package var isEmpty: Bool { turns.isEmpty }
 
     package mutating func append(_ element: Element, for key: Key) {
-        if waiting[key] == nil { turns.append(key) }
-        waiting[key, default: Waiting()].elements.append(element)
+        guard waiting[key]?.elements.append(element) == nil else { return }
+        waiting[key] = Waiting(elements: [element])
+        turns.append(key)
     }
 
     /// Takes the first element of the first key that may have a turn, whose next turn comes after those of all others.

@@ -13,6 +13,11 @@ package final class Connection {
     private let busyTimeoutMilliseconds: Int32
     /// Compiled statements that are not in use; at most as many as there are literals in the program.
     private var idle: [StatementKey: OpaquePointer] = [:]
+    /// Those of texts that the program made; at most ``maximumTexts``.
+    private var idleTexts: [String: OpaquePointer] = [:]
+
+    /// A hundred tables that are read and written, each with the columns of two schema versions.
+    private static let maximumTexts = 400
     /// Whether SQLite itself rolled back the transaction whose closure still runs.
     var hasLostTransaction = false
     /// Whether a closure of `transaction(_:_:)` runs.
@@ -70,6 +75,9 @@ package final class Connection {
 
     package var isOpen: Bool { database != nil }
 
+    /// The statements of ``statement(caching:)`` that are compiled and not in use.
+    package var cachedTexts: Int { idleTexts.count }
+
     // MARK: Statements
 
     /// Compiles one statement.
@@ -98,19 +106,30 @@ package final class Connection {
     package func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
         let key = StatementKey(sql)
         if let handle = idle.removeValue(forKey: key) {
-            return Statement(handle: handle, connection: self, key: key)
+            return Statement(handle: handle, connection: self, key: .literal(key))
         }
-        let bytes = Array(sql.description.utf8)
+        return Statement(handle: try compileToKeep(sql.description), connection: self, key: .literal(key))
+    }
+
+    /// A statement that the connection caches as ``statement(_:)`` does, for a text that the program makes, of a table of a schema.
+    ///
+    /// The cache has room for 400 of them; where more are in use, some are compiled again.
+    package func statement(caching sql: String) throws(SQLiteError) -> Statement {
+        if let handle = idleTexts.removeValue(forKey: sql) {
+            return Statement(handle: handle, connection: self, key: .text(sql))
+        }
+        return Statement(handle: try compileToKeep(sql), connection: self, key: .text(sql))
+    }
+
+    private func compileToKeep(_ sql: String) throws(SQLiteError) -> OpaquePointer {
+        let bytes = Array(sql.utf8)
         let (handle, end) = try compile(bytes, from: 0, flags: UInt32(SQLITE_PREPARE_PERSISTENT))
-        guard let handle else {
-            throw failure(SQLITE_MISUSE, .prepare, sql: sql.description, message: Self.noStatement)
-        }
+        guard let handle else { throw failure(SQLITE_MISUSE, .prepare, sql: sql, message: Self.noStatement) }
         guard end == bytes.count else {
             sqlite3_finalize(handle)
-            throw failure(
-                SQLITE_MISUSE, .prepare, sql: sql.description, message: "text follows the statement")
+            throw failure(SQLITE_MISUSE, .prepare, sql: sql, message: "text follows the statement")
         }
-        return Statement(handle: handle, connection: self, key: key)
+        return handle
     }
 
     /// Runs all statements of a text and ignores the rows they return.
@@ -129,15 +148,22 @@ package final class Connection {
     }
 
     /// Caches or finalizes the handle of a statement whose lifetime has ended.
-    func retire(_ handle: OpaquePointer, key: StatementKey?) {
-        guard let key, idle[key] == nil else {
+    func retire(_ handle: OpaquePointer, key: Statement.Key?) {
+        guard let key else {
             sqlite3_finalize(handle)
             return
         }
         // They return the error of the last step, which was already thrown.
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
-        idle[key] = handle
+        switch key {
+        case .literal(let key): sqlite3_finalize(idle.updateValue(handle, forKey: key))
+        case .text(let sql):
+            sqlite3_finalize(idleTexts.updateValue(handle, forKey: sql))
+            if idleTexts.count > Self.maximumTexts, let other = idleTexts.keys.first(where: { $0 != sql }) {
+                sqlite3_finalize(idleTexts.removeValue(forKey: other))
+            }
+        }
     }
 
     private static let noStatement = "the text has no statement"
@@ -247,7 +273,9 @@ package final class Connection {
 
     private func finalizeIdleStatements() {
         for handle in idle.values { sqlite3_finalize(handle) }
+        for handle in idleTexts.values { sqlite3_finalize(handle) }
         idle.removeAll()
+        idleTexts.removeAll()
     }
 
     /// Releases everything and ignores errors: after a failed open or a missing `close()`.

@@ -7,16 +7,22 @@ import CWeirSQLite
 ///
 /// At the end of its lifetime it is finalized or returns to its connection's cache.
 package struct Statement: ~Copyable {
+    /// What its connection caches it under.
+    enum Key {
+        case literal(StatementKey)
+        case text(String)
+    }
+
     /// Valid for the statement's lifetime, during which the connection cannot be closed.
     let handle: OpaquePointer
     let connection: Connection
-    private let key: StatementKey?
+    private let key: Key?
     /// 0 for a statement that returns no rows.
     package let columnCount: Int
     /// Whether the last `step()` reached a row, whose columns can be read.
     package private(set) var hasRow = false
 
-    init(handle: OpaquePointer, connection: Connection, key: StatementKey?) {
+    init(handle: OpaquePointer, connection: Connection, key: Key?) {
         self.handle = handle
         self.connection = connection
         self.key = key

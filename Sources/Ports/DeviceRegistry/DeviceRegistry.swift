@@ -114,11 +114,12 @@ package struct DeviceSighting: Sendable, Hashable {
 
     /// About the bytes that it takes in memory, in a table of sightings.
     package var memory: Int {
-        let texts = [description.name, description.platform, description.appVersion].reduce(0) {
-            $0 + ($1?.utf8.count ?? 0)
-        }
-        let owners = (knowledge ?? [:]).keys.reduce(0) { $0 + $1.text.utf8.count + 64 }
-        return 400 + 2 * (device.caller.text.utf8.count + device.knowledgeID.text.utf8.count) + texts + owners
+        var bytes = 400 + 2 * (device.caller.text.utf8.count + device.knowledgeID.text.utf8.count)
+        bytes += description.name?.utf8.count ?? 0
+        bytes += description.platform?.utf8.count ?? 0
+        bytes += description.appVersion?.utf8.count ?? 0
+        for owner in knowledge?.keys ?? [:].keys { bytes += owner.text.utf8.count + 64 }
+        return bytes
     }
 
     package func merged(with later: DeviceSighting) -> DeviceSighting {

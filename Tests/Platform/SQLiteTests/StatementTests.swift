@@ -203,6 +203,28 @@ import Testing
         }
     }
 
+    /// Without a limit, a connection to tables whose columns change would keep every text that it ever ran.
+    @Test func cachedTextsAreResetAndOfALimitedNumber() throws {
+        try withConnection { connection throws in
+            func first(of text: String, binding value: Int64?) throws -> Bool {
+                var statement = try connection.statement(caching: text)
+                if let value { try statement.bind(integer: value, at: 1) }
+                #expect(try statement.step())
+                return statement.isNull(at: 0)
+            }
+            for number in 0..<500 { #expect(try !first(of: "SELECT ?1, \(number)", binding: 1)) }
+            for number in 0..<500 { #expect(try first(of: "SELECT ?1, \(number)", binding: nil)) }
+            #expect(connection.cachedTexts == 400)
+            // One of a text that is in use is a second one.
+            var statement = try connection.statement(caching: "SELECT ?1, 0")
+            try statement.bind(integer: 7, at: 1)
+            #expect(try statement.step())
+            #expect(try first(of: "SELECT ?1, 0", binding: nil))
+            #expect(try statement.integer(at: 0) == 7)
+            #expect(sqliteError { _ = try connection.statement(caching: "SELECT 1; SELECT 2") }?.code == .misuse)
+        }
+    }
+
     @Test func trapsWhenAColumnIsReadWithoutARow() async throws {
         // Created here, since a process that traps does not remove it.
         let folder = try TemporaryFolder()

@@ -10,7 +10,7 @@ struct RowLookup {
     /// How many columns of each table are read.
     private let columnCounts: [Int]
     private var reader = RowReader()
-    /// The statement of each table, prepared at its first key.
+    /// The statement of each table, taken at its first key.
     private var lookups: [Int: TableLookup] = [:]
 
     init(_ connection: Connection, _ tables: PreparedTables<TableLayout>, schemaOrdinal: Int) throws(RecordStoreError) {
@@ -33,7 +33,8 @@ struct RowLookup {
         let layout = tables.layouts[table]
         let count = columnCounts[table]
         let lookup = TableLookup(
-            try connection.prepare(layout.lookup(columns: count)), columns: layout.table.columns.prefix(count))
+            try connection.statement(caching: layout.lookup(columns: count)),
+            columns: layout.table.columns.prefix(count))
         lookups[table] = lookup
         return lookup
     }

@@ -8,8 +8,15 @@ import SyncModel
 /// B-tree of whole rows. Texts compare by bytes, SQLite's default (BINARY).
 struct TableLayout: RowTableLayout {
     let table: Table
+    /// ``upsert(columns:)`` and ``lookup(columns:)`` with all columns, which nearly every step needs.
+    private let upsertOfAll: String
+    private let lookupOfAll: String
 
-    init(_ table: Table) { self.table = table }
+    init(_ table: Table) {
+        self.table = table
+        upsertOfAll = Self.upsert(into: table, columns: table.columns.count)
+        lookupOfAll = Self.lookup(in: table, columns: table.columns.count)
+    }
 
     /// Quoted: names hold only letters, digits and `_`, but may be SQL keywords.
     var name: String { SQLText.name(table.name) }
@@ -62,27 +69,38 @@ struct TableLayout: RowTableLayout {
 
     /// Writes a row with its first `count` values; later columns of an existing row keep their values.
     func upsert(columns count: Int) -> String {
+        count == table.columns.count ? upsertOfAll : Self.upsert(into: table, columns: count)
+    }
+
+    private static func upsert(into table: Table, columns count: Int) -> String {
         let names = RowColumns.names + table.columns.prefix(count).map { SQLText.name($0.name) }
         let parameters = names.indices.map { "?\($0 + 1)" }
         let updates = names.dropFirst(RowColumns.keyCount).map { "\($0) = excluded.\($0)" }
         return """
-            INSERT INTO \(name) (\(names.joined(separator: ", "))) VALUES (\(parameters.joined(separator: ", ")))
+            INSERT INTO \(SQLText.name(table.name)) (\(names.joined(separator: ", "))) VALUES (\(parameters.joined(separator: ", ")))
             ON CONFLICT (sync_id, id) DO UPDATE SET \(updates.joined(separator: ", "))
             """
     }
 
     /// Selects a row by sync_id and id: Weir's columns behind the key, then the first `count` values.
     func lookup(columns count: Int) -> String {
-        "SELECT \(readColumns(count).joined(separator: ", ")) FROM \(name) WHERE sync_id = ?1 AND id = ?2"
+        count == table.columns.count ? lookupOfAll : Self.lookup(in: table, columns: count)
+    }
+
+    private static func lookup(in table: Table, columns count: Int) -> String {
+        """
+        SELECT \(readColumns(of: table, count).joined(separator: ", ")) FROM \(SQLText.name(table.name)) \
+        WHERE sync_id = ?1 AND id = ?2
+        """
     }
 
     /// Selects all rows of one owner by timeStamp: the columns of `lookup`, then the id.
     func scan(columns count: Int) -> String {
-        let names = readColumns(count) + ["id"]
+        let names = Self.readColumns(of: table, count) + ["id"]
         return "SELECT \(names.joined(separator: ", ")) FROM \(name) WHERE sync_id = ?1 ORDER BY time_stamp"
     }
 
-    private func readColumns(_ count: Int) -> [String] {
+    private static func readColumns(of table: Table, _ count: Int) -> [String] {
         RowColumns.names.dropFirst(RowColumns.keyCount) + table.columns.prefix(count).map { SQLText.name($0.name) }
     }
 }

@@ -36,7 +36,8 @@ final class StepWriter {
         let shape = Shape(table: row.key.table, columns: row.values.count)
         if let known = upserts[shape] { return try known.write(row) }
         let layout = try tables.layout(of: row.key, columns: shape.columns)
-        let upsert = RowUpsert(try connection.prepare(layout.upsert(columns: shape.columns)), layout.table)
+        let upsert = RowUpsert(
+            try connection.statement(caching: layout.upsert(columns: shape.columns)), layout.table)
         upserts[shape] = upsert
         try upsert.write(row)
     }

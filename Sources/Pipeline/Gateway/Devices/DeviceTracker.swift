@@ -45,36 +45,55 @@ package struct GatewayDevices: Sendable {
 ///
 /// A request costs a look into a table in memory. What was not written when the process ends is lost.
 final class DeviceTracker: Sendable {
-    private struct State {
-        /// What waits to be written.
-        var waiting: [SyncID: [KnowledgeID: DeviceSighting]] = [:]
-        /// What is being written.
-        var writing: [SyncID: [KnowledgeID: DeviceSighting]] = [:]
-        /// The size of what waits.
+    /// What was seen of a caller's devices.
+    private struct Sightings {
+        var devices: [KnowledgeID: DeviceSighting] = [:]
         var bytes = 0
-        var bytesOfCallers: [SyncID: Int] = [:]
 
-        /// Adds a sighting unless there is no room for it: a caller may take as much as it leaves to others.
-        mutating func add(_ sighting: DeviceSighting, isOlder: Bool = false) {
-            let (caller, id) = (sighting.device.caller, sighting.device.knowledgeID)
-            let known = waiting[caller]?[id]
+        /// Adds a sighting unless it takes more than it leaves free.
+        ///
+        /// - Returns: by how many bytes the size has grown.
+        mutating func add(_ sighting: DeviceSighting, isOlder: Bool, free: Int) -> Int {
+            let id = sighting.device.knowledgeID
+            let known = devices[id]
             var merged = sighting
             if let known {
                 if isOlder { merged.merge(known) } else { merged = known.merged(with: sighting) }
             }
             let growth = merged.memory - (known?.memory ?? 0)
-            let own = bytesOfCallers[caller, default: 0] + growth
-            guard own <= DeviceTracker.maximumBytes - bytes - growth else { return }
-            waiting[caller, default: [:]][id] = merged
-            bytesOfCallers[caller] = own
+            guard bytes + growth <= free - growth else { return 0 }
+            devices[id] = merged
             bytes += growth
+            return growth
+        }
+    }
+
+    private struct State {
+        /// What waits to be written.
+        var waiting: [SyncID: Sightings] = [:]
+        /// What is being written.
+        var writing: [SyncID: Sightings] = [:]
+        /// The size of what waits.
+        var bytes = 0
+
+        /// Adds a sighting unless there is no room for it: a caller may take as much as it leaves to others.
+        mutating func add(_ sighting: DeviceSighting, isOlder: Bool = false) {
+            let caller = sighting.device.caller
+            let free = DeviceTracker.maximumBytes - bytes
+            if let growth = waiting[caller]?.add(sighting, isOlder: isOlder, free: free) {
+                bytes += growth
+                return
+            }
+            var first = Sightings()
+            bytes += first.add(sighting, isOlder: isOlder, free: free)
+            if !first.devices.isEmpty { waiting[caller] = first }
         }
 
         /// What waits of a caller.
         mutating func take(_ caller: SyncID) -> [DeviceSighting] {
             guard let taken = waiting.removeValue(forKey: caller) else { return [] }
-            bytes -= bytesOfCallers.removeValue(forKey: caller) ?? 0
-            return Array(taken.values)
+            bytes -= taken.bytes
+            return Array(taken.devices.values)
         }
     }
 
@@ -100,8 +119,8 @@ final class DeviceTracker: Sendable {
     func write() async {
         let seen = state.withLock { state in
             state.writing = state.waiting
-            (state.waiting, state.bytes, state.bytesOfCallers) = ([:], 0, [:])
-            return state.writing.values.flatMap(\.values)
+            (state.waiting, state.bytes) = ([:], 0)
+            return state.writing.values.flatMap(\.devices.values)
         }
         do throws(DeviceRegistryError) {
             try await registry.record(seen)
@@ -117,7 +136,7 @@ final class DeviceTracker: Sendable {
     func write(devicesOf caller: SyncID) async throws(DeviceRegistryError) {
         let seen = state.withLock { state in
             // Twice is harmless, and the other write may not have come to this caller.
-            for sighting in state.writing[caller]?.values ?? [:].values { state.add(sighting, isOlder: true) }
+            for sighting in state.writing[caller]?.devices.values ?? [:].values { state.add(sighting, isOlder: true) }
             return state.take(caller)
         }
         do throws(DeviceRegistryError) {

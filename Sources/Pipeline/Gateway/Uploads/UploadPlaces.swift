@@ -8,7 +8,7 @@ import SyncModel
 /// the caller's own.
 struct UploadPlaces {
     struct Upload {
-        let caller: SyncID
+        let caller: UploadCaller
         let reference: UploadReference
         /// The other partitions whose owners it names, but for those that it has waited for.
         var others: [Int]
@@ -19,7 +19,7 @@ struct UploadPlaces {
         /// The longest time that it waited for others of its caller in such a stream.
         var delay = Duration.zero
 
-        init(_ reference: UploadReference, of caller: SyncID, appended: Duration, others: [Int]) {
+        init(_ reference: UploadReference, of caller: UploadCaller, appended: Duration, others: [Int]) {
             self.caller = caller
             self.reference = reference
             self.others = others
@@ -29,7 +29,7 @@ struct UploadPlaces {
 
     /// An upload that can be pulled.
     struct Ended {
-        let caller: SyncID
+        let caller: UploadCaller
         /// How much longer than its way through the stages it took in a stream, without the time that uploads of other callers before it
         /// took.
         let delay: Duration
@@ -96,33 +96,26 @@ struct UploadPlaces {
     /// How long a stream may apply nothing until it is stalled.
     private let patience: Duration
     private var streams: [Stream]
-    /// The places of each caller that has any, by stream.
-    private var callers: [SyncID: [Int: Int]] = [:]
 
     init(partitions: Int, patience: Duration) {
         self.patience = patience
         streams = (0..<partitions).map { Stream(known: StreamReport(partition: $0)) }
     }
 
-    /// The places of a caller.
-    func count(of caller: SyncID) -> Int { callers[caller]?.values.reduce(0, +) ?? 0 }
-
     /// Whether a stream in which the caller has a place has applied nothing for a while.
-    func isStalled(_ caller: SyncID, at now: Duration) -> Bool {
-        callers[caller]?.keys.contains { now - streams[$0].progress >= patience } ?? false
+    func isStalled(_ caller: UploadCaller, at now: Duration) -> Bool {
+        caller.hasPlace { now - streams[$0].progress >= patience }
     }
 
-    mutating func take(in stream: Int, for caller: SyncID, at now: Duration) {
+    mutating func take(in stream: Int, for caller: UploadCaller, at now: Duration) {
         if streams[stream].places == 0 { (streams[stream].progress, streams[stream].passed) = (now, now) }
         streams[stream].places += 1
-        callers[caller, default: [:]][stream, default: 0] += 1
+        caller.take(in: stream)
     }
 
-    mutating func leave(_ stream: Int, of caller: SyncID) {
+    mutating func leave(_ stream: Int, of caller: UploadCaller) {
         streams[stream].places -= 1
-        guard var places = callers[caller], let count = places[stream] else { return }
-        places[stream] = count == 1 ? nil : count - 1
-        callers[caller] = places.isEmpty ? nil : places
+        caller.leave(stream)
     }
 
     /// An upload that has a place in its caller's partition is durable.
@@ -142,6 +135,7 @@ struct UploadPlaces {
 
     /// The large parts of a report that no earlier one had, of this fan-out or of another with the same stream.
     func newParts(of report: StreamReport) -> [StreamReport.LargePart] {
+        if report.largeParts.isEmpty { return [] }
         let stream = streams[report.partition]
         return report.largeParts.filter { stream.isNews($0.progress, of: $0.source) }
     }
@@ -167,10 +161,10 @@ struct UploadPlaces {
         }
         // Uploads that passed together are not distinguished.
         let (last, before) = (streams[number].last, streams[number].passed)
-        let since = passed.map { last?.caller == $0.caller ? last?.since ?? before : before }
+        let since = passed.map { last?.caller == $0.caller.id ? last?.since ?? before : before }
         streams[number].passed = now
-        let isOfOne = passed.allSatisfy { $0.caller == passed[0].caller }
-        if let newest = passed.last, let since = since.last { streams[number].last = (newest.caller, since) }
+        let isOfOne = passed.allSatisfy { $0.caller === passed[0].caller }
+        if let newest = passed.last, let since = since.last { streams[number].last = (newest.caller.id, since) }
         return zip(passed, since).compactMap { upload, since in
             var upload = upload
             let way = streams[number].way.take(now - upload.entered, at: now)
@@ -186,7 +180,7 @@ struct UploadPlaces {
     /// Ingest refused a record as a whole: there is nothing to pull.
     ///
     /// - Returns: the caller who had a place for it.
-    mutating func refused(_ upload: UploadReference) -> SyncID? {
+    mutating func refused(_ upload: UploadReference) -> UploadCaller? {
         let own = upload.partition
         guard let index = streams[own].uploads[own]?.firstIndex(where: { $0.reference == upload }),
             let caller = streams[own].uploads[own]?.remove(at: index).caller

@@ -15,41 +15,14 @@ import Synchronization
 /// A stream that applies nothing for a while has another problem than the amount of work; then the window of each caller whose uploads
 /// wait for it is the largest, and uploads are accepted as long as ``UploadBacklog`` accepts them.
 final class UploadWindows: Sendable {
-    private struct Waiter {
-        let bytes: Int
-        let admission: Promise<Admission>
-    }
-
-    private struct Caller {
-        var window = UploadWindows.first
-        var reduced: Duration?
-        /// How long a stream was busy with one of its uploads: the longest lately.
-        var cost = Duration.zero
-        /// Since when it has no upload, where the cost of those it had is remembered.
-        var idle: Duration?
-        var waiting: [Waiter] = []
-        var waitingBytes = 0
-    }
-
     private struct State {
         /// Of the uploads that are being appended or cannot be pulled yet.
         var places: UploadPlaces
-        var callers: [SyncID: Caller] = [:]
+        /// Those that have places or wait, and those that are idle.
+        var callers: [SyncID: UploadCaller] = [:]
         var waitingBytes = 0
     }
 
-    private enum Admission {
-        case admitted
-        case late
-        case cancelled
-    }
-
-    /// The window of a caller that has no upload.
-    private static let first = 4
-    /// The largest window, and how many uploads of a caller may wait.
-    ///
-    /// 64: with batches of 100 changes more than a partition orders within ``target``.
-    private static let largest = 64
     /// How long an upload waits for a place, how long a stream may apply nothing before the windows are the largest, and how long the
     /// cost of uploads is remembered of a caller that has none.
     ///
@@ -88,45 +61,44 @@ final class UploadWindows: Sendable {
     /// - Throws: `rate_limited` if it has none in five seconds; at once if too many wait.
     func enter(_ caller: SyncID, bytes: Int) async throws(Problem) -> Bool {
         let now = clock.now()
-        let waiter = Waiter(bytes: bytes, admission: Promise())
-        let (isAdmitted, isQueued, others): (Bool, Bool, [Waiter]) = state.withLock { state in
-            var entry = state.callers[caller] ?? Caller()
-            if entry.idle.map({ now - $0 >= Self.patience }) ?? false { entry = Caller() }
-            entry.idle = nil
-            defer { state.callers[caller] = entry }
-            // Those that wait come first.
-            let others = admit(caller, &entry, &state, now)
-            if isFree(caller, entry, state, now) {
-                state.places.take(in: partitioning.partition(of: caller), for: caller, at: now)
-                return (true, false, others)
+        let (isAdmitted, queued, others): (Bool, Promise<UploadCaller.Admission>?, [UploadCaller.Waiter]) =
+            state.withLock { state in
+                let entry = entry(of: caller, &state)
+                entry.begin(at: now, forgettingAfter: Self.patience)
+                // Those that wait come first.
+                let others = admit(entry, &state, now)
+                if isFree(entry, state, now) {
+                    state.places.take(in: entry.partition, for: entry, at: now)
+                    return (true, nil, others)
+                }
+                let free = maximumWaitingBytes - state.waitingBytes
+                guard entry.waiting.count < UploadCaller.largest, entry.waitingBytes + bytes <= free else {
+                    return (false, nil, others)
+                }
+                let admission = Promise<UploadCaller.Admission>()
+                entry.waiting.append(UploadCaller.Waiter(bytes: bytes, admission: admission))
+                entry.waitingBytes += bytes
+                state.waitingBytes += bytes
+                return (false, admission, others)
             }
-            let free = maximumWaitingBytes - state.waitingBytes
-            guard entry.waiting.count < Self.largest, entry.waitingBytes + bytes <= free else {
-                return (false, false, others)
-            }
-            entry.waiting.append(waiter)
-            entry.waitingBytes += bytes
-            state.waitingBytes += bytes
-            return (false, true, others)
-        }
         fulfil(others, of: caller)
         if isAdmitted { return false }
-        guard isQueued else { throw Self.tooMany }
-        let admission = await waiter.admission.value(late: .late, cancelled: .cancelled) { [clock] in
+        guard let queued else { throw Self.tooMany }
+        let admission = await queued.value(late: .late, cancelled: .cancelled) { [clock] in
             try await clock.sleep(now + Self.patience)
         }
         if admission == .admitted { return true }
         let isLateAdmitted = state.withLock { state in
-            guard var entry = state.callers[caller] else { return false }
-            if let index = entry.waiting.firstIndex(where: { $0.admission === waiter.admission }) {
+            guard let entry = state.callers[caller] else { return false }
+            if let index = entry.waiting.firstIndex(where: { $0.admission === queued }) {
                 entry.waiting.remove(at: index)
                 entry.waitingBytes -= bytes
                 state.waitingBytes -= bytes
             }
             let now = clock.now()
-            let isLateAdmitted = admission == .late && isFree(caller, entry, state, now)
-            if isLateAdmitted { state.places.take(in: partitioning.partition(of: caller), for: caller, at: now) }
-            keep(entry, of: caller, &state, now)
+            let isLateAdmitted = admission == .late && isFree(entry, state, now)
+            if isLateAdmitted { state.places.take(in: entry.partition, for: entry, at: now) }
+            removeIfIdle(entry, &state, now)
             return isLateAdmitted
         }
         if isLateAdmitted { return true }
@@ -144,9 +116,10 @@ final class UploadWindows: Sendable {
     /// - Parameter others: the other partitions whose owners it names.
     func appended(_ upload: UploadReference, of caller: SyncID, naming others: Set<Int> = []) {
         let now = clock.now()
-        let admitted: [Waiter] = state.withLock { state in
-            let upload = UploadPlaces.Upload(upload, of: caller, appended: now, others: others.sorted())
-            return state.places.appended(upload, at: now) ? [] : freed(caller, &state, now)
+        let admitted: [UploadCaller.Waiter] = state.withLock { state in
+            let entry = entry(of: caller, &state)
+            let upload = UploadPlaces.Upload(upload, of: entry, appended: now, others: others.sorted())
+            return state.places.appended(upload, at: now) ? [] : freed(entry, &state, now)
         }
         fulfil(admitted, of: caller)
     }
@@ -155,8 +128,9 @@ final class UploadWindows: Sendable {
     func failed(_ caller: SyncID) {
         let now = clock.now()
         let admitted = state.withLock { state in
-            state.places.leave(partitioning.partition(of: caller), of: caller)
-            return freed(caller, &state, now)
+            let entry = entry(of: caller, &state)
+            state.places.leave(entry.partition, of: entry)
+            return freed(entry, &state, now)
         }
         fulfil(admitted, of: caller)
     }
@@ -164,11 +138,11 @@ final class UploadWindows: Sendable {
     /// A stream has applied something.
     func passed(_ report: StreamReport) {
         let now = clock.now()
-        let (parts, admitted): ([StreamReport.LargePart], [(SyncID, [Waiter])]) = state.withLock { state in
+        let (parts, admitted): ([StreamReport.LargePart], [(SyncID, [UploadCaller.Waiter])]) = state.withLock { state in
             let parts = state.places.newParts(of: report)
             let ended = state.places.report(report, at: now)
-            for upload in ended { adapt(upload, at: now, &state) }
-            return (parts, ended.map { ($0.caller, freed($0.caller, &state, now)) })
+            for upload in ended { upload.caller.adapt(to: upload, target, at: now) }
+            return (parts, ended.map { ($0.caller.id, freed($0.caller, &state, now)) })
         }
         // Before those that waited continue, whose tokens these may have taken.
         for part in parts { touched(part) }
@@ -178,75 +152,61 @@ final class UploadWindows: Sendable {
     /// Ingest refused the record as a whole: there is nothing to pull.
     func refused(_ upload: UploadReference) {
         let now = clock.now()
-        let admitted: (SyncID, [Waiter])? = state.withLock { state in
-            state.places.refused(upload).map { ($0, freed($0, &state, now)) }
+        let admitted: (SyncID, [UploadCaller.Waiter])? = state.withLock { state in
+            state.places.refused(upload).map { ($0.id, freed($0, &state, now)) }
         }
         if let (caller, waiters) = admitted { fulfil(waiters, of: caller) }
     }
 
     // MARK: Places
 
-    /// Adapts a window to an upload that can be pulled.
-    private func adapt(_ ended: UploadPlaces.Ended, at now: Duration, _ state: inout State) {
-        guard var entry = state.callers[ended.caller] else { return }
-        // An upload that costs little does not mean that the next one does.
-        entry.cost = max(min(ended.cost, target * 2), entry.cost * 15 / 16)
-        if ended.delay <= target / 2 {
-            entry.window = min(Self.largest, entry.window + 1)
-        } else if ended.delay > target, entry.reduced.map({ now - $0 > target }) ?? true {
-            // Once for those that took long at the same time.
-            entry.window = max(1, entry.window / 2)
-            entry.reduced = now
-        }
-        state.callers[ended.caller] = entry
+    private func entry(of caller: SyncID, _ state: inout State) -> UploadCaller {
+        if let known = state.callers[caller] { return known }
+        let entry = UploadCaller(caller, partition: partitioning.partition(of: caller))
+        state.callers[caller] = entry
+        return entry
     }
 
     /// Whether a caller may have one more place.
-    private func isFree(_ caller: SyncID, _ entry: Caller, _ state: State, _ now: Duration) -> Bool {
-        let count = state.places.count(of: caller)
-        let isWithin = count == 0 || count < entry.window && entry.cost * (count + 1) <= target
-        return isWithin || count < Self.largest && state.places.isStalled(caller, at: now)
+    private func isFree(_ caller: UploadCaller, _ state: borrowing State, _ now: Duration) -> Bool {
+        caller.isWithinWindow(target)
+            || caller.places < UploadCaller.largest && state.places.isStalled(caller, at: now)
     }
 
     /// Gives free places to those that wait.
-    private func admit(
-        _ caller: SyncID, _ entry: inout Caller, _ state: inout State, _ now: Duration
-    ) -> [Waiter] {
-        var admitted: [Waiter] = []
-        while admitted.count < entry.waiting.count, isFree(caller, entry, state, now) {
-            admitted.append(entry.waiting[admitted.count])
-            state.places.take(in: partitioning.partition(of: caller), for: caller, at: now)
+    private func admit(_ caller: UploadCaller, _ state: inout State, _ now: Duration) -> [UploadCaller.Waiter] {
+        if caller.waiting.isEmpty { return [] }
+        var admitted: [UploadCaller.Waiter] = []
+        while admitted.count < caller.waiting.count, isFree(caller, state, now) {
+            admitted.append(caller.waiting[admitted.count])
+            state.places.take(in: caller.partition, for: caller, at: now)
         }
-        entry.waiting.removeFirst(admitted.count)
+        caller.waiting.removeFirst(admitted.count)
         let bytes = admitted.reduce(0) { $0 + $1.bytes }
-        entry.waitingBytes -= bytes
+        caller.waitingBytes -= bytes
         state.waitingBytes -= bytes
         return admitted
     }
 
     /// A caller has a free place.
-    private func freed(_ caller: SyncID, _ state: inout State, _ now: Duration) -> [Waiter] {
-        guard var entry = state.callers[caller] else { return [] }
-        let admitted = admit(caller, &entry, &state, now)
-        keep(entry, of: caller, &state, now)
+    private func freed(_ caller: UploadCaller, _ state: inout State, _ now: Duration) -> [UploadCaller.Waiter] {
+        let admitted = admit(caller, &state, now)
+        removeIfIdle(caller, &state, now)
         return admitted
     }
 
-    /// Stores what is known of a caller; nothing where it has no upload, and had none whose cost limits its first ones.
-    private func keep(_ entry: Caller, of caller: SyncID, _ state: inout State, _ now: Duration) {
-        var entry = entry
-        if entry.waiting.isEmpty, state.places.count(of: caller) == 0 {
-            guard entry.cost * Self.first > target else {
-                state.callers[caller] = nil
-                return
-            }
-            if state.callers.count >= Self.mostIdle { state.callers = state.callers.filter { $0.value.idle == nil } }
-            entry.idle = now
+    /// Removes a caller that has no upload, unless it had one whose cost limits its first ones.
+    private func removeIfIdle(_ caller: UploadCaller, _ state: inout State, _ now: Duration) {
+        guard caller.waiting.isEmpty, caller.places == 0 else { return }
+        guard caller.isExpensive(target) else {
+            state.callers[caller.id] = nil
+            return
         }
-        state.callers[caller] = entry
+        if state.callers.count >= Self.mostIdle { state.callers = state.callers.filter { $0.value.idle == nil } }
+        caller.idle = now
     }
 
-    private func fulfil(_ admitted: [Waiter], of caller: SyncID) {
+    private func fulfil(_ admitted: [UploadCaller.Waiter], of caller: SyncID) {
         // One that has left meanwhile leaves its place to the next.
         for waiter in admitted where !waiter.admission.fulfil(.admitted) { failed(caller) }
     }
