@@ -161,7 +161,7 @@ import Testing
     @Test func aLateRequestIsAnsweredWithTheOrigin() async throws {
         try await withGateway {
             $0.configuration.corsOrigins = [Self.app]
-            $0.configuration.server.requestTimeout = .milliseconds(50)
+            $0.configuration.server.requestTimeout = .milliseconds(500)
         } test: { gateway in
             let client = try HTTPClient(port: gateway.port)
             try await client.send(
