@@ -53,16 +53,21 @@ import Testing
         }
         let first = Int(try await head(of: owner, gateway)) - 1
         let second = 1 - first
-        func passed(_ offset: Int64, at fanOut: Int) async {
-            let report = StreamReport(partition: 3, uploads: [3: UploadProgress(offset: offset, part: 0)])
+        func passed(_ offset: Int64, at fanOut: Int, of partition: Int = 3) async {
+            let progress = UploadProgress(offset: offset, part: 0)
+            let report = StreamReport(partition: partition, uploads: [partition: progress])
             let before = gateway.passed.values.count
             pair[fanOut].server.passed(report)
             await gateway.passed.until { $0.dropFirst(before).contains(report) }
         }
-        // A response that follows shows that the link's thread has counted it.
+        // A response that follows shows that the link's thread has counted it. Each fan-out reports something, so that none is taken for
+        // silent by heartbeats that follow at once.
+        var heartbeats: Int64 = 0
         func heartbeat() async throws {
             await gateway.heartbeat()
             _ = try await head(of: owner, gateway)
+            heartbeats += 1
+            for fanOut in pair.indices { await passed(heartbeats, at: fanOut, of: 5) }
         }
         // Until a heartbeat after the other one was ahead, this one may be as far.
         await passed(5, at: second)
