@@ -37,13 +37,17 @@ final class JobQueue: @unchecked Sendable {
     }
 
     func append(_ job: UnownedJob) {
+        // The job may run as soon as the lock is released, and release the last reference to this queue.
+        let queue = Unmanaged.passRetained(self)
+        defer { queue.release() }
         pthread_mutex_lock(mutex)
         precondition(phase != .ended, "a job arrived at a dedicated thread that is closed")
         jobs.append(job)
-        // Under the lock: once it is released, the job may run and release the last reference to this queue.
-        if isWaiting { pthread_cond_signal(arrival) }
-        isWaiting = false
+        let isWaiting = isWaiting
+        self.isWaiting = false
         pthread_mutex_unlock(mutex)
+        // After the lock: a thread that is resumed at once, on this processor, would wait for it.
+        if isWaiting { pthread_cond_signal(arrival) }
     }
 
     func close(then closer: CheckedContinuation<Void, Never>) {
