@@ -162,12 +162,12 @@ let package = Package(
         library(
             "Adapters/KafkaChangeLog",
             [
-                "ChangeLog", "Configuration", "Kafka", "Observability", "ThreadExecutor",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "Kafka", "Observability", "ThreadExecutor",
             ]),
         library(
             "Adapters/SQLiteChangeLog",
             ["AsyncPrimitives", "ChangeLog", "Configuration", "LocalLog", "Metrics", "SQLite", "ThreadExecutor"]),
-        library("Adapters/MemoryChangeLog", ["ChangeLog", "LocalLog"]),
+        library("Adapters/MemoryChangeLog", ["AsyncPrimitives", "ChangeLog", "LocalLog"]),
         library("Adapters/LocalLog", ["AsyncPrimitives", "ChangeLog"]),
         library(
             "Adapters/PostgresRecordStore",
@@ -288,11 +288,10 @@ let package = Package(
         program(
             "Assurance/Simulation",
             [
-                "ChangeLog", "CJobCapture", "Commands", "Configuration", "DeviceModel", "FanOut", "FanOutLink",
-                "Gateway", "HTTP",
-                "Ingest", "JSON", "MemoryChangeLog", "MemoryRecordStore", "Observability", "Ordering",
-                "PartitionSupervision", "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor", "TokenKeys",
-                "WebTokens",
+                "AsyncPrimitives", "ChangeLog", "CJobCapture", "Commands", "Configuration", "DeviceModel", "FanOut",
+                "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON", "MemoryChangeLog", "MemoryRecordStore",
+                "Observability", "Ordering", "PartitionSupervision", "RecordStore", "SyncModel", "SyncWire",
+                "ThreadExecutor", "TokenKeys", "WebTokens",
             ]),
         program("Assurance/Mutants", ["Commands"]),
         program(
@@ -400,7 +399,7 @@ let package = Package(
                 "KafkaChangeLog", "KafkaServer", "MockKafka", "Observability", "Seeded", "ServerShell",
                 "TestResources", "TestSignals", "ThreadExecutor",
             ]),
-        tests("Adapters/LocalLogTests", ["ChangeLog", "LocalLog", "Seeded"]),
+        tests("Adapters/LocalLogTests", ["AsyncPrimitives", "ChangeLog", "LocalLog", "Seeded"]),
         tests("Adapters/MemoryChangeLogTests", ["ChangeLog", "ChangeLogConformance", "MemoryChangeLog"]),
         tests(
             "Adapters/PostgresDeviceRegistryTests",

@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 
 /// What keeps its order: the appends of a producer; of uploads, those to a partition, since the producer of a gateway is shared by all callers.

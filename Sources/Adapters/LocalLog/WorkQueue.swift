@@ -135,7 +135,7 @@ package final class WorkQueue: Sendable {
         }
         wake?()
         if isClosed { throw .closed("the log") }
-        return try await promise.value()
+        return try await promise.value().get()
     }
 
     /// Returns the work of a transaction, waiting for it if there is none; `nil` after ``close()``.

@@ -1,40 +1,44 @@
 import Synchronization
 
 /// A value behind a lock, and tasks that wait until it meets a condition: a monitor for async code.
-package final class AwaitableState<Value: Sendable>: Sendable {
-    private struct Waiter {
-        let number: UInt64
-        let isMet: @Sendable (Value) -> Bool
-        let continuation: CheckedContinuation<Bool, Never>
-    }
+public final class AwaitableState<Value: Sendable>: Sendable {
+    @usableFromInline typealias Waiter = (
+        number: UInt64, isMet: @Sendable (Value) -> Bool, continuation: CheckedContinuation<Bool, Never>
+    )
 
-    private struct Storage {
-        var value: Value
-        var lastNumber: UInt64 = 0
+    @usableFromInline struct Storage {
+        @usableFromInline var value: Value
+        @usableFromInline var lastNumber: UInt64 = 0
         /// In the order of arrival, so that the order of waking is not random; one for each suspended task.
-        var waiters: [Waiter] = []
+        @usableFromInline var waiters: [Waiter] = []
+
+        @inlinable init(_ value: Value) { self.value = value }
     }
 
-    private let storage: Mutex<Storage>
+    @usableFromInline let storage: Mutex<Storage>
 
-    package init(_ value: Value) { storage = Mutex(Storage(value: value)) }
+    /// A state that no task waits for yet.
+    @inlinable public init(_ value: Value) { storage = Mutex(Storage(value)) }
 
-    package var value: Value { storage.withLock { $0.value } }
+    /// A copy of the value as it is now.
+    @inlinable public var value: Value { storage.withLock { $0.value } }
 
     /// Reads a part of a large value without copying the whole.
-    package func read<Result: Sendable>(_ body: (Value) -> Result) -> Result { storage.withLock { body($0.value) } }
+    @inlinable public func read<Result: Sendable>(_ body: (Value) -> Result) -> Result {
+        storage.withLock { body($0.value) }
+    }
 
     /// Changes what no condition depends on: no task is resumed.
-    @discardableResult
-    package func change<Result: Sendable, Failure: Error>(
+    @inlinable @discardableResult
+    public func change<Result: Sendable, Failure: Error>(
         _ change: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try storage.withLock { storage throws(Failure) in try change(&storage.value) }
     }
 
     /// Changes the value and resumes the tasks whose condition it meets then.
-    @discardableResult
-    package func update<Result: Sendable, Failure: Error>(
+    @inlinable @discardableResult
+    public func update<Result: Sendable, Failure: Error>(
         _ change: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let (result, met) = try storage.withLock { storage throws(Failure) -> (Result, [Waiter]) in
@@ -57,7 +61,7 @@ package final class AwaitableState<Value: Sendable>: Sendable {
     ///
     /// - Parameter isMet: evaluated under the lock, immediately and after each update; must not block.
     /// - Throws: `CancellationError` when the task is cancelled before the condition is met.
-    package func wait(until isMet: @escaping @Sendable (Value) -> Bool) async throws(CancellationError) {
+    @inlinable public func wait(until isMet: @escaping @Sendable (Value) -> Bool) async throws(CancellationError) {
         let number = storage.withLock { storage in
             storage.lastNumber += 1
             return storage.lastNumber
@@ -69,7 +73,7 @@ package final class AwaitableState<Value: Sendable>: Sendable {
                 let answer: Bool? = storage.withLock { storage in
                     if isMet(storage.value) { return true }
                     if Task.isCancelled { return false }
-                    storage.waiters.append(Waiter(number: number, isMet: isMet, continuation: continuation))
+                    storage.waiters.append((number, isMet, continuation))
                     return nil
                 }
                 if let answer { continuation.resume(returning: answer) }

@@ -1,31 +1,36 @@
 /// Elements that are taken in turns of their keys, and in order of arrival within a key.
-package struct FairQueue<Key: Hashable, Element> {
-    private struct Waiting {
-        var elements: [Element]
+public struct FairQueue<Key: Hashable, Element> {
+    @usableFromInline struct Waiting {
+        @usableFromInline var elements: [Element]
         /// The index of the first element; those before it were taken.
-        var first = 0
+        @usableFromInline var first = 0
 
-        var isEmpty: Bool { first == elements.count }
+        @inlinable init(_ element: Element) { elements = [element] }
+
+        @inlinable var isEmpty: Bool { first == elements.count }
     }
 
-    private var waiting: [Key: Waiting] = [:]
+    @usableFromInline var waiting: [Key: Waiting] = [:]
     /// The keys with elements, the next one first.
-    private var turns: [Key] = []
+    @usableFromInline var turns: [Key] = []
 
-    package init() {}
+    /// An empty queue.
+    @inlinable public init() {}
 
-    package var isEmpty: Bool { turns.isEmpty }
+    /// Whether no element waits.
+    @inlinable public var isEmpty: Bool { turns.isEmpty }
 
-    package mutating func append(_ element: Element, for key: Key) {
+    /// Adds an element behind those of its key; a key without elements gets its turn after all others.
+    @inlinable public mutating func append(_ element: Element, for key: Key) {
         guard waiting[key]?.elements.append(element) == nil else { return }
-        waiting[key] = Waiting(elements: [element])
+        waiting[key] = Waiting(element)
         turns.append(key)
     }
 
     /// Takes the first element of the first key that may have a turn, whose next turn comes after those of all others.
     ///
     /// - Parameter mayTake: decides on the first element of a key.
-    package mutating func take(where mayTake: (Key, Element) -> Bool = { _, _ in true }) -> Element? {
+    @inlinable public mutating func take(where mayTake: (Key, Element) -> Bool = { _, _ in true }) -> Element? {
         let index = turns.firstIndex { key in waiting[key].map { mayTake(key, $0.elements[$0.first]) } ?? false }
         guard let index else { return nil }
         let key = turns.remove(at: index)

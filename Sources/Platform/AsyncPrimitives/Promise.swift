@@ -3,34 +3,41 @@ import Synchronization
 /// A value that arrives later: fulfilled once, awaited by any number of tasks.
 ///
 /// The first fulfilment counts, be it the value, a deadline or a cancellation.
-package final class Promise<Value: Sendable>: Sendable {
-    private enum State {
+///
+/// Public and inlinable, as ``FairQueue`` and ``AwaitableState``, so that other modules specialize it (ADR 15).
+public final class Promise<Value: Sendable>: Sendable {
+    @usableFromInline enum State {
         /// One task waits in most cases, so the first continuation needs no array.
         case pending(first: CheckedContinuation<Value, Never>?, others: [CheckedContinuation<Value, Never>])
         case fulfilled(Value)
     }
 
-    private let state = Mutex(State.pending(first: nil, others: []))
+    @usableFromInline let state: Mutex<State>
 
-    package init() {}
+    /// A promise that nothing has fulfilled yet.
+    @inlinable public init() { state = Mutex(.pending(first: nil, others: [])) }
 
     /// Ends every wait with the value; `false`, and without effect, where the promise was fulfilled before.
-    @discardableResult
-    package func fulfil(_ value: Value) -> Bool {
-        let previous = state.withLock { state in
-            let previous = state
-            if case .pending = state { state = .fulfilled(value) }
-            return previous
-        }
-        guard case .pending(let first, let others) = previous else { return false }
-        first?.resume(returning: value)
-        for continuation in others { continuation.resume(returning: value) }
+    @inlinable @discardableResult
+    public func fulfil(_ value: Value) -> Bool {
+        let waiting: (first: CheckedContinuation<Value, Never>?, others: [CheckedContinuation<Value, Never>])? =
+            state.withLock { state in
+                guard case .pending(let first, let others) = state else { return nil }
+                state = .fulfilled(value)
+                return (first, others)
+            }
+        guard let waiting else { return false }
+        waiting.first?.resume(returning: value)
+        for continuation in waiting.others { continuation.resume(returning: value) }
         return true
     }
 
     /// The value, however long it takes, also in a cancelled task.
-    package func value() async -> Value {
-        if case .fulfilled(let value) = state.withLock({ $0 }) { return value }
+    @inlinable public func value() async -> Value {
+        let known: Value? = state.withLock { state in
+            if case .fulfilled(let value) = state { value } else { nil }
+        }
+        if let known { return known }
         return await withCheckedContinuation { continuation in
             let value: Value? = state.withLock { state in
                 switch state {
@@ -46,7 +53,7 @@ package final class Promise<Value: Sendable>: Sendable {
     }
 
     /// The value; cancellation of the task fulfils the promise with `cancelled`, for all who wait.
-    package func value(cancelled: Value) async -> Value {
+    @inlinable public func value(cancelled: Value) async -> Value {
         await withTaskCancellationHandler {
             await value()
         } onCancel: {
@@ -55,14 +62,14 @@ package final class Promise<Value: Sendable>: Sendable {
     }
 
     /// The value; the promise is fulfilled with `late` after `limit`, and with `cancelled` when the task is cancelled.
-    package func value(
+    @inlinable public func value(
         within limit: Duration, clock: any Clock<Duration>, late: Value, cancelled: Value
     ) async -> Value {
         await value(late: late, cancelled: cancelled) { try await clock.sleep(for: limit) }
     }
 
     /// The value; the promise is fulfilled with `late` when `timeout` returns, and with `cancelled` when the task is cancelled.
-    package func value(
+    @inlinable public func value(
         late: Value, cancelled: Value, timeout: @escaping @Sendable () async throws -> Void
     ) async -> Value {
         await withTaskGroup(of: Void.self) { group in

@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import Seeded
 import Testing

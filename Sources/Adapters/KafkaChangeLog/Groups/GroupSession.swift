@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import Kafka
 import Observability
@@ -113,7 +114,7 @@ final class GroupSession: Sendable {
         }
         if let refusal { throw refusal }
         client.wake()
-        try await promise.value()
+        try await promise.value().get()
     }
 
     /// Leaves the group; must be called after every worker has ended.
@@ -340,7 +341,8 @@ final class GroupSession: Sendable {
 
     private func send(_ commit: Commit, _ pending: inout Pending) {
         guard state.withLock({ $0.held[commit.held.partition] == commit.held }) else {
-            return commit.promise.fulfil(.failure(.fenced(partition(commit.held))))
+            commit.promise.fulfil(.failure(.fenced(partition(commit.held))))
+            return
         }
         let tag = pending.commits.add(commit)
         do throws(KafkaError) {
@@ -353,7 +355,10 @@ final class GroupSession: Sendable {
 
     /// Completes a commit, or schedules a retry.
     private func finish(_ commit: Commit, _ error: KafkaError?, _ pending: inout Pending) {
-        guard let error else { return commit.promise.fulfil(.success(())) }
+        guard let error else {
+            commit.promise.fulfil(.success(()))
+            return
+        }
         // A rebalance may have changed the generation while this member keeps the partition; if it lost the partition, the
         // revocation arrives before the retry.
         if error.isRetriable || error.code == .illegalGeneration, pending.commits.retry(commit) { return }

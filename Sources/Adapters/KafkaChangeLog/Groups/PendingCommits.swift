@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 
 /// The commits of a member that have no response yet, and those that are to be retried.
