@@ -6,45 +6,46 @@ import Synchronization
 ///
 /// Public and inlinable, as ``FairQueue`` and ``AwaitableState``, so that other modules specialize it (ADR 15).
 public final class Promise<Value: Sendable>: Sendable {
-    @usableFromInline enum State {
+    /// No enum: the copies of one whose payloads are generic are made by way of the runtime.
+    @usableFromInline struct State {
+        /// `nil` until the promise is fulfilled.
+        @usableFromInline var value: Value?
         /// One task waits in most cases, so the first continuation needs no array.
-        case pending(first: CheckedContinuation<Value, Never>?, others: [CheckedContinuation<Value, Never>])
-        case fulfilled(Value)
+        @usableFromInline var first: CheckedContinuation<Value, Never>?
+        @usableFromInline var others: [CheckedContinuation<Value, Never>] = []
+
+        @inlinable init() {}
     }
 
     @usableFromInline let state: Mutex<State>
 
     /// A promise that nothing has fulfilled yet.
-    @inlinable public init() { state = Mutex(.pending(first: nil, others: [])) }
+    @inlinable public init() { state = Mutex(State()) }
 
     /// Ends every wait with the value; `false`, and without effect, where the promise was fulfilled before.
     @inlinable @discardableResult
     public func fulfil(_ value: Value) -> Bool {
-        let waiting: (first: CheckedContinuation<Value, Never>?, others: [CheckedContinuation<Value, Never>])? =
-            state.withLock { state in
-                guard case .pending(let first, let others) = state else { return nil }
-                state = .fulfilled(value)
-                return (first, others)
-            }
-        guard let waiting else { return false }
-        waiting.first?.resume(returning: value)
-        for continuation in waiting.others { continuation.resume(returning: value) }
-        return true
+        let (isFirst, first, others) = state.withLock { state in
+            let isFirst = state.value == nil
+            if isFirst { state.value = value }
+            defer { state.others = [] }
+            return (isFirst, state.first.take(), state.others)
+        }
+        first?.resume(returning: value)
+        for continuation in others { continuation.resume(returning: value) }
+        return isFirst
     }
 
     /// The value, however long it takes, also in a cancelled task.
     @inlinable public func value() async -> Value {
-        let known: Value? = state.withLock { state in
-            if case .fulfilled(let value) = state { value } else { nil }
-        }
-        if let known { return known }
+        if let value = state.withLock({ $0.value }) { return value }
         return await withCheckedContinuation { continuation in
             let value: Value? = state.withLock { state in
-                switch state {
-                case .fulfilled(let value): return value
-                case .pending(nil, _): state = .pending(first: continuation, others: [])
-                case .pending(let first, let others):
-                    state = .pending(first: first, others: others + [continuation])
+                if let value = state.value { return value }
+                if state.first == nil {
+                    state.first = continuation
+                } else {
+                    state.others.append(continuation)
                 }
                 return nil
             }

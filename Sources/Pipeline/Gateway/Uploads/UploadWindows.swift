@@ -168,7 +168,7 @@ final class UploadWindows: Sendable {
     }
 
     /// Whether a caller may have one more place.
-    private func isFree(_ caller: UploadCaller, _ state: borrowing State, _ now: Duration) -> Bool {
+    private func isFree(_ caller: UploadCaller, _ state: State, _ now: Duration) -> Bool {
         caller.isWithinWindow(target)
             || caller.places < UploadCaller.largest && state.places.isStalled(caller, at: now)
     }
