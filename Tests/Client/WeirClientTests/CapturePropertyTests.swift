@@ -6,7 +6,7 @@ import WeirClient
 
 /// Whatever an app does in SQL, the batches applied to what the server had give the tables as they are.
 @Suite struct CapturePropertyTests {
-    @Test(arguments: TestLength.seeds(400, short: 60, long: 3000))
+    @Test(arguments: TestLength.seeds(400, short: 60, long: 1500))
     func batchesAppliedToWhatTheServerHadGiveTheTablesAsTheyAre(seed: UInt64) throws {
         var run = try CaptureRun(seed: seed)
         for _ in 0..<12 { try run.round() }

@@ -53,7 +53,7 @@ import Testing
         try await Self.check(folder, device)
     }
 
-    @Test(arguments: TestLength.seeds(3, short: 1, long: 100)) func streamsWithFlippedBytesAreNoticedAndRebuilt(
+    @Test(arguments: TestLength.seeds(3, short: 1, long: 50)) func streamsWithFlippedBytesAreNoticedAndRebuilt(
         seed: UInt64
     )
         async throws

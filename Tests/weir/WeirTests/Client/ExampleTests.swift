@@ -1,4 +1,5 @@
 import Foundation
+import Fuzzing
 import ProgramRun
 import Testing
 
@@ -95,7 +96,8 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func theTestsOfTheExamplePass() async throws {
+    /// A build of many minutes, which has no seeds: a full run has it.
+    @Test(.enabled(if: TestLength.current != .long)) func theTestsOfTheExamplePass() async throws {
         try await swift("build", "--build-tests")
         try await swift("test", "--skip-build", "--disable-xctest")
     }

@@ -8,7 +8,7 @@ import Testing
     .timeLimit(.minutes(10)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
 struct ClusterProtocolFleetTests {
-    @Test(arguments: TestLength.seeds(2, short: 1, long: 10))
+    @Test(arguments: TestLength.seeds(2, short: 1, long: 5))
     func appsOfAllProtocolsEndEqualAndNoEditIsLostButByThePolicy(seed: UInt64) async throws {
         let cluster = try await WeirCluster.make(
             .init(

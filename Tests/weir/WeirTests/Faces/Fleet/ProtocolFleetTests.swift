@@ -5,7 +5,7 @@ import Testing
 
 /// Devices of all protocols edit the same rows, all at one server.
 @Suite(.timeLimit(.minutes(10))) struct ProtocolFleetTests {
-    @Test(arguments: TestLength.seeds(8, short: 2, long: 60))
+    @Test(arguments: TestLength.seeds(8, short: 2, long: 30))
     func appsOfAllProtocolsEndEqualAndNoEditIsLostButByThePolicy(seed: UInt64) async throws {
         let folder = try TestFolder()
         try folder.write(ProtocolFleet.schema, to: "schema.yaml")
