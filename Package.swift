@@ -446,7 +446,7 @@ let package = Package(
                 "SyncModel", "SyncWire", "TestResources",
             ]),
         tests("Platform/AllocatorTests", ["Allocator"]),
-        tests("Platform/AsyncPrimitivesTests", ["AsyncPrimitives", "TestClocks"]),
+        tests("Platform/AsyncPrimitivesTests", ["AsyncPrimitives", "TestClocks", "TestResources"]),
         tests("Platform/CommandsTests", ["Commands"]),
         tests("Platform/ConfigurationTests", ["Commands", "Configuration", "YAML"]),
         tests("Platform/DigestTests", ["Digest"]),

@@ -40,7 +40,7 @@ package struct Append: Sendable {
         let hasFailed = if case .failure = result { true } else { false }
         // First the producer, so that it rejects appends before its caller sees the failure.
         producer.end(failed: hasFailed)
-        promise.fulfil(result)
+        promise.fulfilOnce(result)
     }
 }
 

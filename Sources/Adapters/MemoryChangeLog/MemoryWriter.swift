@@ -31,7 +31,7 @@ actor MemoryWriter {
             await faults.waitWhilePaused()
             let time = clock()
             for append in work.appends { write(append, time: time) }
-            for request in work.requests { request.promise.fulfil(answer(request.action)) }
+            for request in work.requests { request.promise.fulfilOnce(answer(request.action)) }
             queue.finish(work.appends)
         }
     }

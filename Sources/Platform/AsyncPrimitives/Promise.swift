@@ -36,6 +36,11 @@ public final class Promise<Value: Sendable>: Sendable {
         return isFirst
     }
 
+    /// Ends every wait with the value, for a promise that one owner fulfils once; traps where it was fulfilled before.
+    @inlinable public func fulfilOnce(_ value: Value) {
+        if !fulfil(value) { preconditionFailure("a promise is fulfilled once") }
+    }
+
     /// The value, however long it takes, also in a cancelled task.
     @inlinable public func value() async -> Value {
         if let value = state.withLock({ $0.value }) { return value }

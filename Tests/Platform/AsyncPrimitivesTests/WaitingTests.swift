@@ -1,5 +1,6 @@
 import AsyncPrimitives
 import TestClocks
+import TestResources
 import Testing
 
 @Suite struct PromiseTests {
@@ -12,6 +13,14 @@ import Testing
             for await value in group { #expect(value == 1) }
         }
         #expect(await promise.value() == 1)
+    }
+
+    @Test func trapsWhenItsOnlyOwnerFulfilsItTwice() async {
+        await #expect(processExitsWith: .trap) {
+            let promise = Promise<Int>()
+            promise.fulfilOnce(1)
+            promise.fulfilOnce(2)
+        }
     }
 
     @Test func cancellationFulfilsThePromise() async {

@@ -133,7 +133,7 @@ final class GroupSession: Sendable {
             defer { state.commits = [] }
             return state.commits
         }
-        for commit in left { commit.promise.fulfil(.failure(error ?? .fenced(partition(commit.held)))) }
+        for commit in left { commit.promise.fulfilOnce(.failure(error ?? .fenced(partition(commit.held)))) }
         await closeClient()
     }
 
@@ -226,7 +226,7 @@ final class GroupSession: Sendable {
                 defer { state.commits = [] }
                 return state.commits
             }
-            for commit in unsent { commit.promise.fulfil(.failure(cause)) }
+            for commit in unsent { commit.promise.fulfilOnce(.failure(cause)) }
             changed(.failed(cause))
         }
     }
@@ -341,8 +341,7 @@ final class GroupSession: Sendable {
 
     private func send(_ commit: Commit, _ pending: inout Pending) {
         guard state.withLock({ $0.held[commit.held.partition] == commit.held }) else {
-            commit.promise.fulfil(.failure(.fenced(partition(commit.held))))
-            return
+            return commit.promise.fulfilOnce(.failure(.fenced(partition(commit.held))))
         }
         let tag = pending.commits.add(commit)
         do throws(KafkaError) {
@@ -355,14 +354,11 @@ final class GroupSession: Sendable {
 
     /// Completes a commit, or schedules a retry.
     private func finish(_ commit: Commit, _ error: KafkaError?, _ pending: inout Pending) {
-        guard let error else {
-            commit.promise.fulfil(.success(()))
-            return
-        }
+        guard let error else { return commit.promise.fulfilOnce(.success(())) }
         // A rebalance may have changed the generation while this member keeps the partition; if it lost the partition, the
         // revocation arrives before the retry.
         if error.isRetriable || error.code == .illegalGeneration, pending.commits.retry(commit) { return }
-        commit.promise.fulfil(
+        commit.promise.fulfilOnce(
             .failure(
                 ChangeLogError(
                     error, partition: partition(commit.held), needing: .read, group: dependencies.group)))

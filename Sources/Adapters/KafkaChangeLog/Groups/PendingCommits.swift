@@ -61,6 +61,6 @@ struct PendingCommits {
         let failed = sent.values.filter { isMeant($0.held) } + waiting.map(\.commit).filter { isMeant($0.held) }
         sent = sent.filter { !isMeant($0.value.held) }
         waiting.removeAll { isMeant($0.commit.held) }
-        for commit in failed { commit.promise.fulfil(.failure(error(commit.held))) }
+        for commit in failed { commit.promise.fulfilOnce(.failure(error(commit.held))) }
     }
 }

@@ -21,7 +21,7 @@ struct AppendQueue {
 
         func perform(purge: () -> Void) {
             if isPurging { purge() }
-            for (promise, result) in fulfilled { promise.fulfil(result) }
+            for (promise, result) in fulfilled { promise.fulfilOnce(result) }
             for (waiter, refusal) in resumed { waiter.resume(returning: refusal) }
             for closer in closers { closer.resume() }
         }

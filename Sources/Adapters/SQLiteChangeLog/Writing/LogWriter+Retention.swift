@@ -26,14 +26,14 @@ extension LogWriter {
         guard let removal = removals.first else { return }
         guard let index = removal.partitions.last else {
             removals.removeFirst()
-            removal.promise.fulfil(.success(nil))
+            removal.promise.fulfilOnce(.success(nil))
             return
         }
         do {
             if try removeOldest(in: index, removal) < Self.sliceCount { removals[0].partitions.removeLast() }
         } catch {
             removals.removeFirst()
-            removal.promise.fulfil(.failure(ChangeLogError(error, partition: partitions.all[index])))
+            removal.promise.fulfilOnce(.failure(ChangeLogError(error, partition: partitions.all[index])))
         }
     }
 

@@ -71,7 +71,7 @@ actor LogWriter {
             // One slice at a time, so that appends wait no longer than that.
             removeSlice()
         }
-        for removal in removals { removal.promise.fulfil(.failure(.closed("the log"))) }
+        for removal in removals { removal.promise.fulfilOnce(.failure(.closed("the log"))) }
         inserts = []
         return Result { () throws(ChangeLogError) in
             try ChangeLogError.translating(nil) { try connection.close() }
@@ -118,7 +118,7 @@ actor LogWriter {
                 return
             }
             for append in work.appends { append.resolve(.failure(failure)) }
-            for request in work.requests { request.promise.fulfil(.failure(failure)) }
+            for request in work.requests { request.promise.fulfilOnce(.failure(failure)) }
         }
     }
 
@@ -131,7 +131,7 @@ actor LogWriter {
         }
         counters.add(work)
         for (append, offsets) in zip(work.appends, written.offsets) { append.resolve(.success(offsets)) }
-        for (request, result) in zip(work.requests, written.results) { request.promise.fulfil(result) }
+        for (request, result) in zip(work.requests, written.results) { request.promise.fulfilOnce(result) }
     }
 
     private func insert(_ work: LogWork) throws -> Written {

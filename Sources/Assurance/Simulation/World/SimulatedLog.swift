@@ -117,7 +117,7 @@ final class SimulatedProducer: LogProducer, @unchecked Sendable {
 
     private func resolve(_ promise: LogPromise<[Int64]>, _ result: Result<[Int64], ChangeLogError>) {
         if case .failure = result { hasFailed = true }
-        promise.fulfil(result)
+        promise.fulfilOnce(result)
         unresolved -= 1
         if unresolved == 0 {
             for closer in closers { closer.resume() }
