@@ -95,7 +95,11 @@ package final class PostgresServer: Sendable {
 
     /// Stops the server and removes its folder.
     package func end() async {
-        await thread.run { shell.withLock { $0.end() } }
+        await thread.run {
+            shell.withLock { $0.end() }
+            // The server's user empties the folder, but may not remove it where only this process's user writes to /tmp.
+            _ = rmdir(folder)
+        }
         await thread.close()
     }
 

@@ -23,7 +23,8 @@ import Testing
             let answer = try await gateway.exchange("GET", "/list/\(what)", headers: ["X-Device-Id: k1"])
             #expect(answer.status == 200 && answer.text == "400")
             #expect(registry.pages.withLock(\.self) == [1 << 20, later, later])
-            #expect(budget.inFlight == 0)
+            // Given back by the server's thread, which may be later than its client has read the answer.
+            while budget.inFlight > 0 { await Task.yield() }
         }
     }
 
