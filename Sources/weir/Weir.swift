@@ -1,6 +1,5 @@
 import Commands
 import Glibc
-import ThreadExecutor
 
 /// The program `weir`: commands, and the only place that puts the parts of the server together.
 @main enum Weir {
@@ -20,7 +19,6 @@ import ThreadExecutor
         ])
 
     static func main() async {
-        preferThreadsThatWakeUp()
         let code = await command.run(failure: .usage) { try await $0.action.run($0) }
         exit(code.rawValue)
     }

@@ -34,19 +34,15 @@ func nameCurrentThread(_ name: String) {
 }
 
 /// Gives the calling thread a third of another's share of a processor, and lets threads that wake up run before it.
+///
+/// Since 6.12 Linux lets what has the shorter time slice run at once. The others keep that of the system: with a shorter one each wake-up
+/// interrupts something, so that less is done at a time.
 func lowerPriorityOfCurrentThread() {
     // On Linux 0 names the calling thread, not its process.
     let thread = __priority_which_t(PRIO_PROCESS.rawValue)
     setpriority(thread, 0, min(19, getpriority(thread, 0) + 5))
-    weir_set_time_slice(0)
+    weir_set_time_slice(20_000_000)
 }
-
-/// Lets threads of this process that wake up run before its background threads and the threads of most other programs.
-///
-/// Called first of all by a program that has background threads, since threads inherit it. Without it a thread that has something
-/// short to do waits until the one that computes has used its time slice, at each of the threads that a request passes: Linux since
-/// 6.12 prefers what has the shorter slice, and before it what has waited. The share of each thread stays the same.
-package func preferThreadsThatWakeUp() { weir_set_time_slice(100_000) }
 
 /// The processor time that a computation takes on the thread that runs it, whatever else the processors do meanwhile.
 package final class ComputingTime: Sendable {

@@ -8,7 +8,7 @@ import Testing
 /// Uploads with changes for other owners wait for the partitions of those, too (I10).
 @Suite(.timeLimit(.minutes(5))) struct LinkedWindowsTests {
     private static let target = Duration.milliseconds(250)
-    /// The window of a caller that has no upload.
+    /// The window of a caller that has had no upload for a while.
     private static let first = 4
     private static let largest = 64
     private static let partitions = 4
@@ -97,8 +97,8 @@ import Testing
         #expect(try await waiting.value)
         windows.appended(UploadReference(partition: 0, offset: 4), of: abuser, naming: [1])
         pass(4, in: 0, elsewhere: [1: 0])
-        // None has a place any more, and the window is as at first.
-        try await append(5..<5 + Self.first, of: abuser)
+        // None of the five has a place any more, and each has made the window one larger.
+        try await append(5..<5 + Self.first + 5, of: abuser)
         _ = await enterLater(abuser)
     }
 
@@ -139,7 +139,8 @@ import Testing
         pass(0, in: 0, elsewhere: [1: 0])
         clock.advance(by: .milliseconds(120))
         pass(0, in: 1, part: 1)
-        try await append(1..<1 + Self.first, of: abuser)
+        // It is one larger.
+        try await append(1..<1 + Self.first + 1, of: abuser)
         _ = await enterLater(abuser)
     }
 

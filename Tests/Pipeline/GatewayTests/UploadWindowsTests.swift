@@ -9,7 +9,7 @@ import Testing
 /// A caller's uploads wait for its earlier ones, which other callers need not (I10).
 @Suite(.timeLimit(.minutes(5))) struct UploadWindowsTests {
     private static let target = Duration.milliseconds(250)
-    /// The window of a caller that has no upload.
+    /// The window of a caller that has had no upload for a while.
     private static let first = 4
     private static let largest = 64
 
@@ -117,6 +117,30 @@ import Testing
         _ = await enterLater(abuser)
     }
 
+    /// One upload more than its first window had for each that could be pulled.
+    private func grow() async throws {
+        try await append(0..<Self.first, of: abuser)
+        pass(Self.first - 1)
+    }
+
+    @Test func aCallerThatUploadsNowAndThenKeepsItsWindow() async throws {
+        try await grow()
+        clock.advance(by: .seconds(4))
+        try await append(4..<4 + Self.first * 2, of: abuser)
+        _ = await enterLater(abuser)
+    }
+
+    /// However many names callers make up.
+    @Test func theWindowsOfTenThousandCallersWithoutUploadsAreRemembered() async throws {
+        try await grow()
+        for number in 4..<10_004 {
+            try await append(number..<number + 1, of: SyncID(unchecked: "c\(number)"))
+            pass(number)
+        }
+        try await append(10_004..<10_004 + Self.first, of: abuser)
+        _ = await enterLater(abuser)
+    }
+
     /// As on brokers and a database that are far away.
     @Test(arguments: [100, 150, 200]) func theTimeOnTheWayThroughTheStagesIsNoCost(milliseconds: Int) async throws {
         let latency = Duration.milliseconds(milliseconds)
@@ -160,8 +184,8 @@ import Testing
         try await append(2..<2 + Self.first, of: abuser)
         clock.advance(by: way)
         pass(4)
-        // Three took no longer than their way, so the window is three larger, of which one is taken.
-        try await append(6..<6 + Self.first + 2, of: abuser)
+        // Four took no longer than their way, so the window is four larger, of which one is taken.
+        try await append(6..<6 + Self.first + 3, of: abuser)
         _ = await enterLater(abuser)
     }
 
@@ -198,7 +222,8 @@ import Testing
         pass(0)
         clock.advance(by: Self.target * 2)
         pass(2)
-        try await append(3..<3 + Self.first, of: abuser)
+        // The window is 2, and with this cost it would have one.
+        try await append(3..<5, of: abuser)
         _ = await enterLater(abuser)
     }
 
@@ -209,7 +234,8 @@ import Testing
         pass(0)
         clock.advance(by: .seconds(5))
         pass(1)
-        try await append(2..<2 + Self.first, of: abuser)
+        // The window is 2, and with this cost it would have one.
+        try await append(2..<4, of: abuser)
         _ = await enterLater(abuser)
     }
 

@@ -16,7 +16,7 @@ final class UploadCaller {
         let admission: Promise<Admission>
     }
 
-    /// The window of a caller that has no upload.
+    /// The window of a caller that has had no upload for a while.
     private static let first = 4
     /// The largest window, and how many uploads of a caller may wait.
     ///
@@ -30,7 +30,7 @@ final class UploadCaller {
     private var reduced: Duration?
     /// How long a stream was busy with one of its uploads: the longest lately.
     private var cost = Duration.zero
-    /// Since when it has no upload, where the cost of those it had is remembered.
+    /// Since when it has no upload.
     var idle: Duration?
     var waiting: [Waiter] = []
     var waitingBytes = 0
@@ -70,9 +70,6 @@ final class UploadCaller {
         places == 0 || places < window && cost * (places + 1) <= target
     }
 
-    /// Whether its first uploads are limited by what those before cost, which is therefore remembered.
-    func isExpensive(_ target: Duration) -> Bool { cost * Self.first > target }
-
     /// Adapts the window to an upload that can be pulled.
     func adapt(to ended: UploadPlaces.Ended, _ target: Duration, at now: Duration) {
         // An upload that costs little does not mean that the next one does.
@@ -86,9 +83,13 @@ final class UploadCaller {
         }
     }
 
-    /// The first upload after a time without any; what was before that is forgotten where the time was long.
-    func begin(at now: Duration, forgettingAfter limit: Duration) {
-        if let idle, now - idle >= limit { (window, reduced, cost) = (Self.first, nil, .zero) }
-        idle = nil
+    /// An upload begins; what was before a long time without any is forgotten.
+    ///
+    /// - Returns: whether it had none.
+    func begin(at now: Duration, forgettingAfter limit: Duration) -> Bool {
+        guard let idle else { return false }
+        if now - idle >= limit { (window, reduced, cost) = (Self.first, nil, .zero) }
+        self.idle = nil
+        return true
     }
 }

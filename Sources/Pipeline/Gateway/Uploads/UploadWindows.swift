@@ -20,15 +20,16 @@ final class UploadWindows: Sendable {
         var places: UploadPlaces
         /// Those that have places or wait, and those that are idle.
         var callers: [SyncID: UploadCaller] = [:]
+        var idleCallers = 0
         var waitingBytes = 0
     }
 
     /// How long an upload waits for a place, how long a stream may apply nothing before the windows are the largest, and how long the
-    /// cost of uploads is remembered of a caller that has none.
+    /// window of a caller without uploads is remembered.
     ///
     /// 5 seconds: far above the time between two pieces of the largest result.
     private static let patience = Duration.seconds(5)
-    /// The number of callers without uploads of whom it is remembered.
+    /// The number of callers without uploads whose windows are remembered.
     private static let mostIdle = 10_000
 
     private let target: Duration
@@ -64,7 +65,7 @@ final class UploadWindows: Sendable {
         let (isAdmitted, queued, others): (Bool, Promise<UploadCaller.Admission>?, [UploadCaller.Waiter]) =
             state.withLock { state in
                 let entry = entry(of: caller, &state)
-                entry.begin(at: now, forgettingAfter: Self.patience)
+                if entry.begin(at: now, forgettingAfter: Self.patience) { state.idleCallers -= 1 }
                 // Those that wait come first.
                 let others = admit(entry, &state, now)
                 if isFree(entry, state, now) {
@@ -98,7 +99,7 @@ final class UploadWindows: Sendable {
             let now = clock.now()
             let isLateAdmitted = admission == .late && isFree(entry, state, now)
             if isLateAdmitted { state.places.take(in: entry.partition, for: entry, at: now) }
-            removeIfIdle(entry, &state, now)
+            rememberIfIdle(entry, &state, now)
             return isLateAdmitted
         }
         if isLateAdmitted { return true }
@@ -191,19 +192,19 @@ final class UploadWindows: Sendable {
     /// A caller has a free place.
     private func freed(_ caller: UploadCaller, _ state: inout State, _ now: Duration) -> [UploadCaller.Waiter] {
         let admitted = admit(caller, &state, now)
-        removeIfIdle(caller, &state, now)
+        rememberIfIdle(caller, &state, now)
         return admitted
     }
 
-    /// Removes a caller that has no upload, unless it had one whose cost limits its first ones.
-    private func removeIfIdle(_ caller: UploadCaller, _ state: inout State, _ now: Duration) {
-        guard caller.waiting.isEmpty, caller.places == 0 else { return }
-        guard caller.isExpensive(target) else {
-            state.callers[caller.id] = nil
-            return
+    /// Keeps the window of a caller that has no upload for its next one: it has not learned it from these in vain.
+    private func rememberIfIdle(_ caller: UploadCaller, _ state: inout State, _ now: Duration) {
+        guard caller.waiting.isEmpty, caller.places == 0, caller.idle == nil else { return }
+        if state.idleCallers >= Self.mostIdle {
+            state.callers = state.callers.filter { $0.value.idle == nil }
+            state.idleCallers = 0
         }
-        if state.callers.count >= Self.mostIdle { state.callers = state.callers.filter { $0.value.idle == nil } }
         caller.idle = now
+        state.idleCallers += 1
     }
 
     private func fulfil(_ admitted: [UploadCaller.Waiter], of caller: SyncID) {
