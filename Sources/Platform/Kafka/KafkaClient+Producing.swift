@@ -19,16 +19,15 @@ package struct KafkaRecord: Sendable {
 extension KafkaClient {
     /// Copies records into the client's queue, in order, and returns at once; each gets a delivery report with its tag.
     ///
-    /// - Parameter firstTag: the tag of the first record; each further record's is one higher.
     /// - Returns: how many records were enqueued, and the error of the next one.
     package func produce(
-        _ records: some Sequence<KafkaRecord>, firstTag: UInt
+        _ records: some Sequence<(tag: UInt, record: KafkaRecord)>
     ) -> (count: Int, error: KafkaError?) {
         var count = 0
         do throws(KafkaError) {
             try use { (handle) throws(KafkaError) in
-                for record in records {
-                    try produce(record, tag: firstTag + UInt(count), handle)
+                for (tag, record) in records {
+                    try produce(record, tag: tag, handle)
                     count += 1
                 }
             }

@@ -21,6 +21,12 @@ package struct KafkaEvent: ~Copyable {
         /// Undefined if there is an error.
         package let offset: Int64
         package let error: KafkaError?
+
+        package init(tag: UInt, offset: Int64, error: KafkaError?) {
+            self.tag = tag
+            self.offset = offset
+            self.error = error
+        }
     }
 
     package enum Rebalance: Sendable {

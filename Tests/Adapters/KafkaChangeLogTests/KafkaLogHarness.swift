@@ -156,7 +156,7 @@ final class KafkaLogHarness: LogUnderTest {
         to topic: String, client: KafkaClient, servers: [String], until code: KafkaErrorCode
     ) throws {
         while true {
-            _ = client.produce([KafkaRecord(topic: topic, partition: 3, key: [], value: [0])], firstTag: 1)
+            _ = client.produce([(UInt(1), KafkaRecord(topic: topic, partition: 3, key: [], value: [0]))])
             var report: KafkaEvent.Delivery?
             while report == nil {
                 guard let event = try client.poll() else { continue }

@@ -114,6 +114,50 @@ import Testing
         await log.close()
     }
 
+    /// Most of them wait until librdkafka could send them.
+    @Test func manyAppendsOfSeveralPartitionsAreWrittenInTheirOrder() async throws {
+        let (_, cluster, log) = try await open()
+        let producer = try await log.producer()
+        cluster.goDown()
+        var receipts: [AppendReceipt] = []
+        for number in 0..<100 {
+            receipts.append(
+                try await producer.enqueue((0..<3).map { record(number, to: TopicPartition(.uploads, $0)) }))
+        }
+        cluster.comeUp()
+        for (number, receipt) in receipts.enumerated() {
+            #expect(try await receipt.offsets() == [Int64](repeating: Int64(number), count: 3))
+        }
+        for index in 0..<3 {
+            #expect(try await values(log, TopicPartition(.uploads, index), count: 100) == (0..<100).map { "\($0)" })
+        }
+        await producer.close()
+        await log.close()
+    }
+
+    @Test func whatLibrdkafkaDoesNotHaveYetIsDroppedWithTheRest() async throws {
+        let (_, cluster, log) = try await open()
+        let producer = try await log.producer()
+        try await producer.append([record(0, to: partition)])
+        cluster.goDown()
+        var receipts: [AppendReceipt] = []
+        for number in 1...20 { receipts.append(try await producer.enqueue([record(number, to: partition)])) }
+        await producer.close(within: .milliseconds(10))
+        var codes: [ChangeLogError.Code] = []
+        for receipt in receipts {
+            let error = await #expect(throws: ChangeLogError.self) { try await receipt.offsets() }
+            codes += [error?.code].compactMap { $0 }
+        }
+        #expect(codes == [.inputOutput] + Array(repeating: .producerFailed, count: 19))
+        cluster.comeUp()
+        let next = try await log.producer()
+        try await next.append([record(21, to: partition)])
+        let end = try await log.range(of: partition).end
+        #expect(try await values(log, partition, count: Int(end)).last == "21")
+        await next.close()
+        await log.close()
+    }
+
     /// A worker that ends must not wait for brokers that are away, and the next one begins again.
     @Test func closeWithinALimitDropsWhatBrokersDoNotTake() async throws {
         let (_, cluster, log) = try await open()

@@ -16,11 +16,12 @@ struct AppendQueue {
         var fulfilled: [(promise: LogPromise<[Int64]>, result: Result<[Int64], ChangeLogError>)] = []
         var resumed: [(waiter: Waiter, refusal: ChangeLogError?)] = []
         var closers: [CheckedContinuation<Void, Never>] = []
-        /// Whether the client must drop everything that is not delivered.
+        /// The partitions of records that have a delivery report, each as often as it has such records.
+        var delivered: [TopicPartition] = []
+        /// Whether everything that is not delivered must be dropped.
         var isPurging = false
 
-        func perform(purge: () -> Void) {
-            if isPurging { purge() }
+        func resume() {
             for (promise, result) in fulfilled { promise.fulfilOnce(result) }
             for (waiter, refusal) in resumed { waiter.resume(returning: refusal) }
             for closer in closers { closer.resume() }
@@ -123,19 +124,6 @@ struct AppendQueue {
         return append.firstTag
     }
 
-    /// Records that the first `count` records of a slice are enqueued, and the others are not because of the error.
-    mutating func end(firstTag: UInt, count: Int, error: KafkaError?) -> Actions {
-        var actions = Actions()
-        // An append can be resolved by now only if all its records were enqueued.
-        if let error, let index = index(of: firstTag) {
-            for number in count..<appends[index].destinations.count {
-                report(index, number, offset: -1, error, &actions)
-            }
-        }
-        finishResolved(&actions)
-        return actions
-    }
-
     /// Ends the turn of the caller that was enqueuing.
     mutating func release() -> Actions {
         var actions = Actions()
@@ -214,6 +202,7 @@ struct AppendQueue {
     ) {
         appends[index].undelivered -= 1
         appends[index].offsets[number] = offset
+        actions.delivered.append(appends[index].destinations[number])
         if let error = error ?? Self.missingOffset(offset) {
             // Most records fail because an earlier one did, because they were dropped, or because of the fatal error: then that
             // is the cause.

@@ -26,7 +26,8 @@ package final class KafkaLogProducer: LogProducer {
         self.topicGuard = topicGuard
         self.hasClosed = hasClosed
         maximumRecordSize = configuration.maximumRecordSize
-        let queue = ProducerQueue(maximumBytes: configuration.queueBytes)
+        let queue = ProducerQueue(
+            maximumBytes: configuration.queueBytes, requestBytes: min(configuration.maximumRecordSize, 512 << 10))
         self.queue = queue
         service = try ClientService(
             .producer, ClientProperties(configuration: configuration).producer, events: .deliveries,
@@ -131,13 +132,16 @@ private final class ProducerQueue: Sendable {
     }
 
     private let appends: Mutex<AppendQueue>
+    /// Locked while records are handed over, which keeps their order.
+    private let unsent: Mutex<UnsentRecords>
     private let maximumBytes: Int
     /// Set before the first append.
     private let client = Mutex<KafkaClient?>(nil)
 
-    init(maximumBytes: Int) {
+    init(maximumBytes: Int, requestBytes: Int) {
         self.maximumBytes = maximumBytes
         appends = Mutex(AppendQueue(maximumBytes: maximumBytes))
+        unsent = Mutex(UnsentRecords(maximumBytes: requestBytes))
     }
 
     /// An append as a whole where it fits into the queue, else in slices of at least one record.
@@ -168,7 +172,7 @@ private final class ProducerQueue: Sendable {
         }
         if try result.get() { return }
         let refusal = await withCheckedContinuation { waiter in
-            appends.withLock { $0.wait(waiter, size: size) }.perform(purge: purge)
+            perform(appends.withLock { $0.wait(waiter, size: size) })
         }
         if let refusal { throw refusal }
     }
@@ -181,7 +185,7 @@ private final class ProducerQueue: Sendable {
         var receipts = [enqueue(slices[0], topics).receipt]
         for slice in slices.dropFirst() {
             let refusal = await withCheckedContinuation { waiter in
-                appends.withLock { $0.waitForSlice(waiter, size: slice.size) }.perform(purge: purge)
+                perform(appends.withLock { $0.waitForSlice(waiter, size: slice.size) })
             }
             if let refusal {
                 receipts.append(AppendReceipt { .failure(refusal) })
@@ -193,48 +197,75 @@ private final class ProducerQueue: Sendable {
     }
 
     private func enqueue(_ slice: Slice, _ topics: TopicNames) -> LogPromise<[Int64]> {
-        let records = slice.records
         let promise = LogPromise<[Int64]>()
-        let firstTag = appends.withLock { $0.begin(records, size: slice.size, promise) }
-        let messages = records.lazy.map { record in
-            KafkaRecord(
-                topic: topics.name(of: record.destination.topic), partition: Int32(record.destination.partition),
-                key: record.key, value: record.value)
-        }
-        guard let client = client.withLock({ $0 }) else { preconditionFailure("a producer has its client") }
-        let (count, error) = client.produce(messages, firstTag: firstTag)
-        appends.withLock { $0.end(firstTag: firstTag, count: count, error: error) }.perform(purge: purge)
+        let firstTag = appends.withLock { $0.begin(slice.records, size: slice.size, promise) }
+        handOver { $0.add(slice.records, firstTag: firstTag, topics) }
         return promise
     }
 
     /// Ends the caller's turn.
-    func release() { appends.withLock { $0.release() }.perform(purge: purge) }
+    func release() { perform(appends.withLock { $0.release() }) }
+
+    /// Gives librdkafka the records that a change returns.
+    private func handOver(_ change: (inout UnsentRecords) -> [UnsentRecords.Entry]) {
+        guard let client = client.withLock({ $0 }) else { preconditionFailure("a producer has its client") }
+        let failed: [KafkaEvent.Delivery] = unsent.withLock { unsent in
+            let entries = change(&unsent)
+            // The producer may have failed since the records were accepted.
+            if unsent.isDropped { return Self.reports(of: unsent.drop(), Self.dropped) }
+            if entries.isEmpty { return [] }
+            let (count, error) = client.produce(entries)
+            guard let error else { return [] }
+            // None may follow one that was refused.
+            return Self.reports(of: entries[count...] + unsent.drop(), error)
+        }
+        if !failed.isEmpty { perform(appends.withLock { $0.record(failed) }) }
+    }
+
+    private func perform(_ actions: AppendQueue.Actions) {
+        if actions.isPurging { purge() }
+        if !actions.delivered.isEmpty { handOver { $0.remove(actions.delivered) } }
+        actions.resume()
+    }
+
+    /// Drops every record that is not delivered.
+    private func purge() {
+        let reports = Self.reports(of: unsent.withLock { $0.drop() }, Self.dropped)
+        client.withLock { $0 }?.purge()
+        if !reports.isEmpty { perform(appends.withLock { $0.record(reports) }) }
+    }
+
+    private static let dropped = KafkaError(.purgedFromQueue, message: "the record was dropped before it was sent")
+
+    private static func reports(
+        of entries: some Sequence<UnsentRecords.Entry>, _ error: KafkaError
+    ) -> [KafkaEvent.Delivery] {
+        entries.map { KafkaEvent.Delivery(tag: $0.tag, offset: -1, error: error) }
+    }
 
     /// Handles the client's delivery reports and fatal errors.
     func handle(_ event: borrowing KafkaEvent) {
         switch event.kind {
         case .deliveries:
             let deliveries = event.deliveries()
-            appends.withLock { $0.record(deliveries) }.perform(purge: purge)
+            perform(appends.withLock { $0.record(deliveries) })
         case .error:
             guard let error = event.error, error.isFatal else { return }
             let cause = client.withLock { $0 }?.fatalError() ?? error
-            appends.withLock { $0.fail(cause) }.perform(purge: purge)
+            perform(appends.withLock { $0.fail(cause) })
         default: return
         }
     }
 
     func close(_ error: ChangeLogError, isRefusingWaiting: Bool) {
-        appends.withLock { $0.close(error, isRefusingWaiting: isRefusingWaiting) }.perform(purge: purge)
+        perform(appends.withLock { $0.close(error, isRefusingWaiting: isRefusingWaiting) })
     }
 
-    func abandon(_ error: ChangeLogError) { appends.withLock { $0.abandon(error) }.perform(purge: purge) }
+    func abandon(_ error: ChangeLogError) { perform(appends.withLock { $0.abandon(error) }) }
 
     func waitUntilIdle() async {
         await withCheckedContinuation { closer in
             if appends.withLock({ $0.waitUntilIdle(closer) }) { closer.resume() }
         }
     }
-
-    private func purge() { client.withLock { $0 }?.purge() }
 }

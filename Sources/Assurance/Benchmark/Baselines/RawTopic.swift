@@ -73,7 +73,7 @@ struct RawTopic: Sendable {
         while answered < values.count {
             while sent < values.count, bytes < maximumBytes {
                 let record = KafkaRecord(topic: topic, partition: partition(sent), key: [], value: values[sent])
-                if let error = client.produce([record], firstTag: firstTag + UInt(sent)).error { throw error }
+                if let error = client.produce([(firstTag + UInt(sent), record)]).error { throw error }
                 bytes += values[sent].count
                 sent += 1
             }
