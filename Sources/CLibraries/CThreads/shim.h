@@ -22,13 +22,14 @@ struct weir_sched_attr {
     uint64_t runtime, deadline, period;
 };
 
-/// Gives the calling thread, and the threads that it starts from then on, a time slice in nanoseconds: 100,000 to 100,000,000, or 0
-/// for that of the system. Linux has it for ordinary threads since 6.12; before, the call has no effect.
+/// Gives the calling thread a time slice in nanoseconds: 100,000 to 100,000,000. Linux has it for ordinary threads since 6.12; before,
+/// the call has no effect. Threads that it starts have the system's, as those of Dispatch's pool, which are started where work for them
+/// arises.
 static inline long weir_set_time_slice(uint64_t nanoseconds) {
     struct weir_sched_attr attributes = {0};
     long code = syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0);
     if (code != 0) return code;
-    attributes.flags = 0;
+    attributes.flags = 1;  // SCHED_FLAG_RESET_ON_FORK
     attributes.runtime = nanoseconds;
     attributes.deadline = attributes.period = 0;
     return syscall(SYS_sched_setattr, 0, &attributes, 0);

@@ -35,7 +35,7 @@ func nameCurrentThread(_ name: String) {
 
 /// Gives the calling thread a third of another's share of a processor, and lets threads that wake up run before it.
 ///
-/// Since 6.12 Linux lets what has the shorter time slice run at once. The others keep that of the system: with a shorter one each wake-up
+/// Since 6.12 Linux prefers what has the shorter time slice. The others keep that of the system: with a shorter one each wake-up
 /// interrupts something, so that less is done at a time.
 func lowerPriorityOfCurrentThread() {
     // On Linux 0 names the calling thread, not its process.

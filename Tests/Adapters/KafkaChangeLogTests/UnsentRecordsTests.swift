@@ -3,7 +3,7 @@ import Testing
 
 @testable import KafkaChangeLog
 
-/// librdkafka has no record that it may not send.
+/// librdkafka has few records that it may not send.
 struct UnsentRecordsTests {
     private let topics = TopicNames(prefix: "", partitionCount: 4)
 
@@ -39,9 +39,9 @@ struct UnsentRecordsTests {
         #expect(remove(1, &unsent) == Array(11...20))
         #expect(remove(14, &unsent) == [21, 22, 23, 24, 25])
         #expect(remove(5, &unsent) == [])
-        // A larger one is alone.
-        #expect(add(26...28, size: 2000, &unsent) == [26])
-        #expect(add(29...29, to: 2, size: 5000, &unsent) == [29])
+        // Of larger ones each is in a request of its own.
+        #expect(add(26...32, size: 2000, &unsent) == [26, 27, 28, 29, 30])
+        #expect(remove(2, &unsent) == [31, 32])
     }
 
     @Test func nothingIsHandedOverAfterTheRestWasDropped() {

@@ -130,14 +130,32 @@ import Testing
         _ = await enterLater(abuser)
     }
 
-    /// However many names callers make up.
-    @Test func theWindowsOfTenThousandCallersWithoutUploadsAreRemembered() async throws {
-        try await grow()
-        for number in 4..<10_004 {
-            try await append(number..<number + 1, of: SyncID(unchecked: "c\(number)"))
-            pass(number)
+    /// Callers with an upload each.
+    private func passOthers(_ offsets: Range<Int>) async throws {
+        for offset in offsets {
+            try await append(offset..<offset + 1, of: SyncID(unchecked: "c\(offset)"))
+            pass(offset)
         }
-        try await append(10_004..<10_004 + Self.first, of: abuser)
+    }
+
+    /// However many names callers make up.
+    @Test(arguments: [(9_999, 2), (10_000, 1)])
+    func theWindowsOfTenThousandCallersWithoutUploadsAreRemembered(others: Int, growth: Int) async throws {
+        try await grow()
+        try await passOthers(4..<4 + others)
+        try await append(20_000..<20_000 + Self.first * growth, of: abuser)
+        _ = await enterLater(abuser)
+    }
+
+    /// They do not make place by forgetting those of others.
+    @Test func callersThatWereIdleForLongMakePlace() async throws {
+        try await passOthers(4..<6000)
+        clock.advance(by: .seconds(5))
+        try await passOthers(6000..<6001)
+        try await append(6001..<6001 + Self.first, of: abuser)
+        pass(6000 + Self.first)
+        try await passOthers(7000..<12_000)
+        try await append(20_000..<20_000 + Self.first * 2, of: abuser)
         _ = await enterLater(abuser)
     }
 

@@ -143,9 +143,12 @@ private actor Resident {
         let first = try DedicatedThread(name: "first")
         let second = try DedicatedThread(name: "second", isBackground: true)
         let own = await first.run { weir_time_slice() }
-        let background = await second.run { weir_time_slice() }
+        let (background, third) = try await second.run {
+            (weir_time_slice(), try DedicatedThread(name: "started by the second"))
+        }
         #expect(own == 0 || background > own)
-        for thread in [first, second] { await thread.close() }
+        #expect(await third.run { weir_time_slice() } == own)
+        for thread in [first, second, third] { await thread.close() }
     }
 
     @Test func closesAfterTheQueuedJobs() async throws {

@@ -206,7 +206,7 @@ private final class ProducerQueue: Sendable {
     /// Ends the caller's turn.
     func release() { perform(appends.withLock { $0.release() }) }
 
-    /// Gives librdkafka the records that a change returns.
+    /// Gives librdkafka the records that it may have after a change.
     private func handOver(_ change: (inout UnsentRecords) -> [UnsentRecords.Entry]) {
         guard let client = client.withLock({ $0 }) else { preconditionFailure("a producer has its client") }
         let failed: [KafkaEvent.Delivery] = unsent.withLock { unsent in

@@ -1,7 +1,8 @@
 import AsyncPrimitives
 import SyncModel
 
-/// A caller whose uploads cannot be pulled yet, or wait for a place in its window (I10): the window, and the streams of its places.
+/// A caller whose uploads cannot be pulled yet, wait for a place in its window, or could be pulled lately (I10): the window, and the
+/// streams of its places.
 ///
 /// Belongs to the state of ``UploadWindows``, under whose lock it is used.
 final class UploadCaller {

@@ -98,7 +98,11 @@ final class UploadWindows: Sendable {
             }
             let now = clock.now()
             let isLateAdmitted = admission == .late && isFree(entry, state, now)
-            if isLateAdmitted { state.places.take(in: entry.partition, for: entry, at: now) }
+            if isLateAdmitted {
+                // It may have become idle in between.
+                if entry.begin(at: now, forgettingAfter: Self.patience) { state.idleCallers -= 1 }
+                state.places.take(in: entry.partition, for: entry, at: now)
+            }
             rememberIfIdle(entry, &state, now)
             return isLateAdmitted
         }
@@ -196,15 +200,23 @@ final class UploadWindows: Sendable {
         return admitted
     }
 
-    /// Keeps the window of a caller that has no upload for its next one: it has not learned it from these in vain.
+    /// Keeps the window of a caller that has no upload, so that its next ones do not begin with the first window.
+    ///
+    /// Where too many are kept, those that were idle for long are removed, and all where these are few.
     private func rememberIfIdle(_ caller: UploadCaller, _ state: inout State, _ now: Duration) {
         guard caller.waiting.isEmpty, caller.places == 0, caller.idle == nil else { return }
         if state.idleCallers >= Self.mostIdle {
-            state.callers = state.callers.filter { $0.value.idle == nil }
-            state.idleCallers = 0
+            remove(&state) { now - $0 >= Self.patience }
+            if state.idleCallers > Self.mostIdle / 2 { remove(&state) { _ in true } }
         }
         caller.idle = now
         state.idleCallers += 1
+    }
+
+    private func remove(_ state: inout State, idleSince isRemoved: (Duration) -> Bool) {
+        let before = state.callers.count
+        state.callers = state.callers.filter { !($0.value.idle.map(isRemoved) ?? false) }
+        state.idleCallers -= before - state.callers.count
     }
 
     private func fulfil(_ admitted: [UploadCaller.Waiter], of caller: SyncID) {
