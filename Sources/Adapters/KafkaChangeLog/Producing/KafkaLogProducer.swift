@@ -26,8 +26,7 @@ package final class KafkaLogProducer: LogProducer {
         self.topicGuard = topicGuard
         self.hasClosed = hasClosed
         maximumRecordSize = configuration.maximumRecordSize
-        let queue = ProducerQueue(
-            maximumBytes: configuration.queueBytes, requestBytes: min(configuration.maximumRecordSize, 512 << 10))
+        let queue = ProducerQueue(maximumBytes: configuration.queueBytes)
         self.queue = queue
         service = try ClientService(
             .producer, ClientProperties(configuration: configuration).producer, events: .deliveries,
@@ -133,15 +132,14 @@ private final class ProducerQueue: Sendable {
 
     private let appends: Mutex<AppendQueue>
     /// Locked while records are handed over, which keeps their order.
-    private let unsent: Mutex<UnsentRecords>
+    private let unsent = Mutex(UnsentRecords(maximumBytes: 512 << 10))
     private let maximumBytes: Int
     /// Set before the first append.
     private let client = Mutex<KafkaClient?>(nil)
 
-    init(maximumBytes: Int, requestBytes: Int) {
+    init(maximumBytes: Int) {
         self.maximumBytes = maximumBytes
         appends = Mutex(AppendQueue(maximumBytes: maximumBytes))
-        unsent = Mutex(UnsentRecords(maximumBytes: requestBytes))
     }
 
     /// An append as a whole where it fits into the queue, else in slices of at least one record.
